@@ -11,7 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Final
 
-from cbnet.network import NotStored, Refused
+from cbnet.network import DurableLimits, NotStored, Refused
 from cbnet.network.durable.followers import MAX_CLIENT_REPLAYS
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.fields import Frame
@@ -39,10 +39,12 @@ _REPLAYED = 1_000  # messages of a history
 _LINKS: Final = 15  # and the publisher
 _SUBSTRINGS = 20  # of a replay
 _THREADS, _WINDOW = 4, 8  # threads, and large subscriptions of each: 2 MB
-_SMALL = 1_400  # durable subscriptions of one filter
+_SMALL = 200  # durable subscriptions of one filter: with the large ones, fewer than the quota of an account
+_FULL = 100  # durable subscriptions that keep one message
 _TIMEOUT = 1.0  # of a durable publication, in seconds
 _KEEP_ALIVE = 0.5  # seconds
 _FORGED = 0.1  # seconds between two forged records
+_PACE = 0.02  # seconds between two durable messages
 _NEWEST = 1 << 60  # incarnation of a forged record
 
 
@@ -73,6 +75,37 @@ def durable_filters(attacker: Attacker) -> Sequence[Work]:
             attacker.did("small subscriptions", attacker.hear([*client.received()]))
 
     return [*(partial(churn, thread) for thread in range(_THREADS)), add]
+
+
+def full_subscriptions(attacker: Attacker) -> Sequence[Work]:
+    """Create durable subscriptions to everything that keep one message; those of other accounts must get the others."""
+    client, victim = attacker.client(), attacker.client("victim")
+    victim.subscribe("order >= 0", durable=_NAME, wait=True, timeout=ENDED).unsubscribe()
+    names = [f"full-{n}" for n in range(_FULL)]
+    for name in names:
+        client.subscribe("true", durable=name, limits=DurableLimits(messages=1), timeout=ENDED).unsubscribe()
+        attacker.did("subscriptions")
+    orders = count()
+
+    def publish() -> None:
+        try:
+            receipt = victim.publish({"order": next(orders)}, durable=True, timeout=ENDED)
+        except NotStored as error:
+            attacker.harm(f"a message was refused: {error}")
+        else:
+            if receipt is None or not receipt.subscriptions:
+                attacker.harm("a message was not stored")
+            else:
+                attacker.did("refusals", receipt.refused_by_others)
+        attacker.is_over.wait(_PACE)
+
+    def remove() -> None:
+        victim.remove_durable(_NAME, timeout=ENDED)
+        for name in names:
+            client.remove_durable(name, timeout=ENDED)
+
+    attacker.resources.callback(remove)
+    return [publish]
 
 
 class _Told:
