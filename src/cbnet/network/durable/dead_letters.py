@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import msgspec
 
 from cbnet.errors import InputError
-from cbnet.network.durable.home_log.journal import Entry, SavedSubscription
+from cbnet.network.durable.home_log.journal import Entry
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
@@ -54,25 +54,24 @@ class DeadLetters:
             seen.append(following)
             following = target.saved.limits.dead_letter
 
-    def add(self, saved: SavedSubscription, offset: int, deliveries: int, entry: Entry) -> str:
-        """Add a message of a subscription to its dead letters, if they have a name; return why that is impossible."""
-        name = saved.limits.dead_letter
-        if not name:
-            return ""
+    def take(self, source: DurableSubscription, offset: int, deliveries: int, entry: Entry) -> bool:
+        """Move a message to the dead letters of its subscription; return False, and log why, if that is impossible."""
+        saved = source.saved
         content = _marked(saved.name, offset, deliveries, entry.content)
-        target = self._subscriptions.get((saved.account, name))
+        target = self._subscriptions.get((saved.account, saved.limits.dead_letter))
         if target is None:
-            problem = f"there is no durable subscription {name} any more"
+            problem = f"there is no durable subscription {saved.limits.dead_letter} any more"
         else:
             problem = self._queue.refusal or target.refusal_of_copy(len(content))
         if target is None or problem:
             self._context.warn(
                 "dead letters not stored", subscription=saved.name, account=saved.account, reason=problem
             )
-            return problem
+            return False
+        source.remove([offset])
         target.add_copy(entry, content)
         self._context.counters[Event.DEAD_LETTERS] += 1
-        return ""
+        return True
 
 
 def _marked(name: str, offset: int, deliveries: int, content: bytes) -> bytes:

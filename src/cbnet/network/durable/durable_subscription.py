@@ -73,6 +73,10 @@ class DurableSubscription:
             return "" if use.has_room(1 - cursor.messages, size - cursor.bytes) else use.refusal
         if cursor.fits(limits, 1, size):
             return use.refusal
+        return self._full
+
+    @property
+    def _full(self) -> str:
         kept = f"{self.cursor.messages:,} messages, {self.cursor.bytes:,} bytes"
         return f"durable subscription {self.saved.name} is full: {kept}"
 
@@ -112,13 +116,21 @@ class DurableSubscription:
         self.losses.refuse(self.cursor.use.cause if is_quota else "")
 
     def refusal_of_copy(self, size: int) -> str:
-        """Return why a message of another subscription of this home cannot be added; empty if it can."""
-        searching = f"durable subscription {self.saved.name} still searches the history for its messages"
-        return searching if self.saved.start else self.refusal(size)
+        """Return why a message of another subscription of this account cannot be moved here; empty if it can.
+
+        The quotas of the account do not matter, as it keeps as many messages as before.
+        """
+        if self.saved.start:
+            return f"durable subscription {self.saved.name} still searches the history for its messages"
+        limits = self.saved.limits
+        return "" if limits.policy != "refuse" or self.cursor.fits(limits, 1, size) else self._full
 
     def add_copy(self, entry: Entry, content: bytes) -> None:
-        """Add a message of another subscription of this home, perhaps with another content."""
-        self.append(self._log.append([self.id], entry.source, entry.incarnation, entry.number, content))
+        """Add a message that was removed from another subscription of this account, perhaps with another content."""
+        copy = self._log.append([self.id], entry.source, entry.incarnation, entry.number, content)
+        while self.cursor.messages and not self.cursor.fits(self.saved.limits, 1, len(content)):
+            self._drop(self.cursor.first)
+        self.cursor.append(copy.position, len(content))
 
     def _drop(self, offset: int, cause: str = "") -> None:
         """Drop a message; the loss is saved in the same transaction."""
@@ -179,11 +191,12 @@ class DurableSubscription:
     def _is_dead(self, offset: int, entry: Entry) -> bool:
         """Remove a message that was delivered as often as allowed; return whether that is so."""
         most, deliveries = self.saved.limits.max_deliveries, self._deliveries.get(offset, 0)
-        if not most or deliveries < most or self._dead_letters.add(self.saved, offset, deliveries, entry):
+        if not most or deliveries < most:
             return False
+        if self.saved.limits.dead_letter:
+            return self._dead_letters.take(self, offset, deliveries, entry)
         self.remove([offset])
-        if not self.saved.limits.dead_letter:
-            self.losses.add(1, f"not acknowledged within max_deliveries ({most:,})")
+        self.losses.add(1, f"not acknowledged within max_deliveries ({most:,})")
         return True
 
     def _deliver(self, consumer: Consumer, offset: int, entry: Entry, now: float) -> None:

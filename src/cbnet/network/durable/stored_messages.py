@@ -78,6 +78,7 @@ class StoredMessages:
     def purge(self, link: int, frame: DurablePurge, source: DurableSubscription) -> None:
         """Remove messages, and answer when that is on disk."""
         page = _page(source, _chosen(frame, source), min(frame.count or _VISITED, _VISITED))
+        source.remove(page.offsets)
         self._removed(link, frame, source, page, page.offsets)
 
     # --- inside
@@ -133,6 +134,7 @@ class StoredMessages:
             problem = self._problem(target, len(content))
             if problem:
                 break
+            source.remove([offset])
             target.add_copy(entry, content)
             moved.append(offset)
         self._removed(link, frame, source, page, moved, problem)
@@ -151,7 +153,6 @@ class StoredMessages:
         offsets: Sequence[int],
         problem: str = "",
     ) -> None:
-        source.remove(offsets)
         self._on_removed(source)
         answer = DurableTaken(frame.number, len(offsets), page.next, page.end, problem[:MAX_REASON_LENGTH])
         self._queue.after(partial(self._context.outbox.send, link, answer))

@@ -48,8 +48,8 @@ ANSWERS = (DurablePeeked, DurableTaken)
 class Net(GuardedRouter):
     """A router where ann has the subscriptions `billing`, with the messages x = 1 to 5, and `other`, which matches none."""
 
-    def __init__(self, limits=None):
-        super().__init__(RIGHTS, dead=1e6)
+    def __init__(self, limits=None, **rights):
+        super().__init__({**RIGHTS, "ann": Rights(watch=False, manage=False, **rights)}, dead=1e6)
         for id, name, predicate, own in ((1, "billing", "x > 0", None), (2, "other", "false", limits)):
             assert sent(self.say(ANN, DurableSubscribe(id, name, predicate, 0.0, 1, 30.0, own)), Subscribed)
             self.say(ANN, Unsubscribe(id))
@@ -174,6 +174,17 @@ def test_what_has_no_room_is_not_moved():
         net.move()
     assert net.values() == [4, 5]
     assert net.counts() == {"billing": (2, 0), "other": (3, 0)}
+
+
+def test_quotas_of_the_account_do_not_prevent_that_messages_move():
+    net = Net(durable_messages=5)
+    assert net.move("x != 2") == 4
+    assert net.counts() == {"billing": (1, 0), "other": (4, 0)}
+    net = Net(limits=DurableLimits(messages=10, policy="drop oldest"))
+    net.move(count=3)
+    net.change({**RIGHTS, "ann": Rights(watch=False, manage=False, durable_messages=1)})
+    assert net.move() == 2
+    assert net.counts() == {"billing": (0, 0), "other": (5, 0)}
 
 
 def test_a_message_that_arrives_meanwhile_is_not_concerned(net):
