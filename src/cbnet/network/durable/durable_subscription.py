@@ -92,10 +92,11 @@ class DurableSubscription:
 
     def append(self, entry: Entry) -> int:
         """Add a new message of the log to the cursor; return the number of older ones dropped for it."""
-        dropped = 0
-        for offset in self.cursor.surplus(self.saved.limits, len(entry.content)):
-            self._drop(offset)
-            dropped += 1
+        dropped, limits = 0, self.saved.limits
+        if limits.policy != "refuse":  # else there was room for it before other subscriptions of the account took it
+            for offset in self.cursor.surplus(limits, len(entry.content)):
+                self._drop(offset)
+                dropped += 1
         self.cursor.append(entry.position, len(entry.content))
         return dropped
 

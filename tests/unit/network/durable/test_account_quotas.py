@@ -137,6 +137,14 @@ def test_messages_beyond_the_quota_are_refused_by_the_account_only():
     assert lab.stored() == (2, 0)
 
 
+def test_a_message_for_several_subscriptions_makes_none_of_them_drop_others():
+    lab = Lab()
+    lab.subscribe(1, "s")
+    lab.subscribe(2, "t")
+    assert [(each.subscriptions, each.dropped) for each in lab.publish(count=3)] == [(2, 0), (2, 0), (0, 0)]
+    assert [each.messages for each in lab.report().subscriptions] == [2, 2]
+
+
 def test_bytes_beyond_the_quota_are_refused():
     lab = Lab(replace(ANN, durable_messages=None, durable_bytes=2 * SIZE + 1))
     lab.subscribe(1, "s")
