@@ -147,16 +147,22 @@ def changes(operations: Iterable[Write]) -> Iterator[Change]:
             yield Change(statement, [*map(row, each)])
 
 
+# Operations that replace earlier ones on the same row of a table.
+_REPLACED: Final[Mapping[type[Write], str]] = {
+    SaveCursor: "cursors", SaveLosses: "losses", SaveWindow: "windows", DropWindow: "windows",
+}  # fmt: skip
+
+
 def latest(operations: Iterable[Write]) -> list[Write]:
     """Return operations without those that a later one replaces: a turn has few, a transaction those of many turns."""
     kept: list[Write] = []
-    replaced: set[tuple[bool, int]] = set()
+    replaced: set[tuple[str, Any]] = set()
     for each in reversed([*operations]):
-        if isinstance(each, SaveCursor | SaveWindow | DropWindow):
-            row = isinstance(each, SaveCursor), each[0]
-            if row in replaced:
+        table = _REPLACED.get(type(each))
+        if table is not None:
+            if (table, each[0]) in replaced:
                 continue
-            replaced.add(row)
+            replaced.add((table, each[0]))
         kept.append(each)
     return kept[::-1]
 
