@@ -2,11 +2,14 @@
 
 from collections import Counter
 from math import sqrt
+from random import Random
 
 import pytest
 from support.durable_networks import DurableLab
 from support.guarded_router import GuardedRouter
+from support.memory_domains import Domains
 from support.memory_networks import sent
+from support.signing_routers import signing
 
 from cbnet import parse
 from cbnet.errors import LimitError
@@ -14,6 +17,7 @@ from cbnet.network.forwarding import queue_groups
 from cbnet.network.forwarding.queue_groups import GroupKey, LocalGroups, Member, winner
 from cbnet.network.protocol.frames import (
     Deliver,
+    GroupRecord,
     Hop,
     Publish,
     RefusedFrame,
@@ -235,6 +239,43 @@ def test_records_of_routers_that_are_gone_for_good_are_forgotten():
     net.run(90)
     assert "c" not in {each.owner for each in table}
     assert net.publish(10) == ([10, 0], once(10))
+
+
+def test_in_each_domain_one_member_gets_a_message():
+    net = Domains("a1-a2; b1-b2", {"g": "a1 b2"})
+    for client in net.clients.values():
+        client.subscribe(1, "x > 0", group="workers")
+    net.settle()
+    deliveries = net.deliveries({"x": 1})
+    takers = sorted((published, at[0]) for published, at, _ in deliveries)
+    assert takers == [(published, domain) for published in net.routers for domain in "ab"]
+
+
+def test_groups_work_with_signed_records_and_unsigned_ones_are_refused():
+    net = Net("a-b b-c", "a c", access=signing("abc", "abc"))
+    shares, deliveries = net.publish(60)
+    assert deliveries == once(60)
+    assert all(shares)
+    router = net.memory.router("a")
+    (link,) = router.links.routers()
+    before = router.counters["records_refused"]
+    router.received(link, GroupRecord("c", 1, 1 << 40, []), net.memory.now)
+    assert router.counters["records_refused"] == before + 1
+    assert net.publish(60)[1] == once(60)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_message_goes_to_one_member_in_any_network(seed):
+    random = Random(seed)
+    names = "abcdef"[: random.randint(2, 6)]
+    links = {(names[number], names[random.randrange(number)]) for number in range(1, len(names))}
+    links |= {tuple(random.sample(names, 2)) for _ in range(random.randrange(3))}
+    members = " ".join(random.choices(names, k=random.randint(1, 6)))
+    settings = random.choice([{"trees": 1}, {"trees": 4}, {"scheme": "pif"}, {"trees": 2, "commit": "message"}])
+    links = {tuple(sorted(pair)) for pair in links}
+    net = Net(" ".join(map("-".join, sorted(links))), members, seed=seed, is_fast=bool(seed % 2), **settings)
+    net.publisher = net.client(random.choice(names))
+    assert net.publish(100)[1] == once(100)
 
 
 # --- what clients see
