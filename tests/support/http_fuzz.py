@@ -30,7 +30,7 @@ TEXTS = [
 ]  # fmt: skip
 MEMBERS = [
     "message", "payload", "encoding", "predicate", "dialect", "wide", "narrow", "narrow_dialect", "request", "timeout", "max_holders",
-    "fresh", "trace", "dry", "of", "at", "id", "number", "wait", "durable", "from", "up_to", "keep", "token", "x", "#", "specversion",
+    "fresh", "trace", "dry", "of", "at", "id", "number", "wait", "durable", "require", "from", "up_to", "keep", "token", "x", "#", "specversion",
     "source", "type", "data", "data_base64", "time", "error", "line", "column", "hint",
 ]  # fmt: skip
 # Valid objects of each operation and path, of which one member is then replaced.
@@ -181,7 +181,7 @@ def request(rng):
     """Return a random request."""
     is_post = rng.random() < 0.6
     path = rng.choice([*POSTS] if is_post else GETS)
-    options = ["durable", "timeout", "predicate", "dialect", "wait", "from", "router", "nonsense"]
+    options = ["durable", "require", "timeout", "predicate", "dialect", "wait", "from", "router", "nonsense"]
     query = "&".join(
         f"{rng.choice(options)}={quoted(str(rng.choice(TEXTS + NUMBERS)))[:3000]}"
         for _ in range(rng.choice([0, 0, 1, 2]))
