@@ -55,6 +55,27 @@ def test_messages_survive_the_absence_of_the_client_and_the_death_of_its_router(
         assert consumer.subscribe("", durable="billing").get(timeout=0.5) is None
 
 
+def test_a_lost_journal_is_reported_and_its_subscriptions_are_created_again(tmp_path):
+    settings = [Settings(name, **QUICK) for name in "abc"]
+    with ProcessNetwork(settings, [("a", "b"), ("b", "c")], journals=tmp_path) as network:
+        network.wait()
+        with at(network, "c") as consumer:
+            consumer.subscribe("x > 0", durable="billing", wait=True)
+        with at(network, "a") as publisher:
+            assert publisher.publish({"x": 1}, b"lost", durable=True).subscriptions == 1
+            network.kill("c")
+            (tmp_path / "c").rename(tmp_path / "old")
+            network.start("c")
+            assert publisher.publish({"x": 1}, b"kept", durable=True, timeout=60).subscriptions == 1
+        lost = []
+        with at(network, "c") as consumer:
+            consumer.on_event = lost.append
+            subscription = consumer.subscribe("", durable="billing")
+            assert subscription.get(timeout=60).payload == b"kept"
+        assert [(event.kind, event.messages) for event in lost] == [("lost", None)]
+        assert "the journal of c is not the one that other routers know" in lost[0].text
+
+
 def test_nothing_acknowledged_is_lost_while_routers_are_killed_under_load(network):
     with at(network, "c") as consumer:
         consumer.subscribe("x >= 0", durable="billing", wait=True)

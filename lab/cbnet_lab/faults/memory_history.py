@@ -25,9 +25,11 @@ from cbnet.network.protocol.frames import (
     Frame,
     HistoryStart,
     Lost,
+    RefusedFrame,
     Replaying,
     Subscribed,
 )
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.rights import Rights
 from cbnet.network.security.tokens import new_token
@@ -52,6 +54,7 @@ _STEP = 5.0  # seconds; in the last one nothing is left to do
 _SLACK = 0.5  # seconds: a tick, and the round trip to a client
 _RECOVERY = 15.0  # seconds: a dead link is detected, then dialled again, and messages are resent
 _CONFIRM = 8.0  # seconds for subscriptions to be confirmed
+_RETRY = 1.0  # seconds after which a subscription that cannot be written is tried again
 _DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
 _LOG_LIMITS = (1_000_000, 10)  # messages
 _OWN, _OTHER = "own", "other"  # accounts: of publishers and most subscribers, and of full subscriptions
@@ -143,6 +146,8 @@ class MemorySubscriber(DurableMemoryClient):
             is_complete = frame.is_confirmed and frame.routers == len(self._memory.hosts)
             if self._planned.kind == "durable" and not is_complete:
                 self._memory.after(_CONFIRM, self._subscribe_again)
+        elif isinstance(frame, RefusedFrame) and frame.code == ReasonCode.UNWRITABLE:  # a full disk
+            self._memory.after(_RETRY, self._subscribe_again)
 
     def _subscribe_again(self) -> None:
         self._history.record(record.FaultEvent(self._memory.now, self.name, AGAIN))

@@ -185,8 +185,13 @@ class HomeRecords(Flooding[HomeRecord]):
         self._opened = 0.0  # time when the home was taken
         self._is_changed = False  # since the own record was originated
         self._is_complete = False
+        self._has_neighbours = False  # that it dials
         self._complete_links: set[int] = set()  # to neighbours that are complete
         self._acknowledged: dict[str, RecordVersion] = {}  # version of the own record on the disk of each router
+
+    def expect_neighbours(self) -> None:
+        """Record that this router will have neighbours: it dials them."""
+        self._has_neighbours = True
 
     # --- the home of this router
 
@@ -315,7 +320,10 @@ class HomeRecords(Flooding[HomeRecord]):
         if self._is_complete or not self.has_all_of_neighbours:
             return
         is_only_home = all(each.owner == self._context.home for each in self.table)
-        is_alone = (is_only_home and not self._links.routers()) or self._context.now >= self._opened + ALONE
+        # The journal of a router that dials neighbours may be new because the former one, with homes, was lost.
+        may_be_lost = self._has_neighbours and self.own.is_of_other_journal
+        is_alone = is_only_home and not self._links.routers() and not may_be_lost
+        is_alone = is_alone or self._context.now >= self._opened + ALONE
         if self._complete_links or (self._queue is not None and is_alone):
             self._is_complete = True
             self._context.outbox.send_all(self._links.routers(), self._summary())

@@ -240,6 +240,8 @@ class MemoryNetwork:
         journal = None if host.disk is None else host.disk.start(host.journalled)
         host.router = Router(host.settings, incarnation, host.access, host.data, journal)
         host.bytes = ByteRouter(host.router, is_fast=self.is_fast)
+        if any(name in ends for ends in self._cables):
+            host.router.durable.records.expect_neighbours()
         host.tick()
         return host.router
 

@@ -210,6 +210,22 @@ def test_no_receipt_is_given_for_an_empty_home():
     assert [false_receipts(seed) for seed in SEEDS] == [[]] * len(SEEDS)
 
 
+def test_a_router_that_dials_neighbours_gives_no_receipt_before_they_may_know_of_a_lost_journal():
+    net, _, carol = home_lab()
+    carol.disconnect()
+    net.run(1)
+    net.memory.cut("b", "c")
+    replace_journal(net)
+    number = carol.publish_durable({"x": 1}, b"after", timeout=30)
+    carol.reconnect()
+    carol.durable.clear()
+    net.run(2)
+    assert number not in carol.receipts
+    net.memory.repair("b", "c")
+    net.run(5)
+    assert carol.receipts[number].subscriptions == 1
+
+
 def test_a_build_that_reviews_no_record_is_found(monkeypatch):
     monkeypatch.setattr(HomeRecords, "_is_news", lambda *_: False)
     monkeypatch.setattr("cbnet.network.durable.foreign_records.ForeignRecords.is_unknown", lambda *_: False)
