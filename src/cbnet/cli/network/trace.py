@@ -101,6 +101,8 @@ def _local(hop: Hop, *, is_dry: bool) -> Iterator[str]:
         yield f"─ assuming {text}"
     for text in hop.delivered:
         yield f"─ {'would be delivered' if is_dry else 'delivered'} to {text}"
+    for text in hop.passed_over:
+        yield f"─ not {'delivered ' * (not is_dry)}to {text}"
     for text in hop.missed:
         yield f"─ no match for {text}"
 

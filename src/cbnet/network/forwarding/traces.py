@@ -140,7 +140,7 @@ class Traces:
 
     def hop(self, step: TraceStep) -> Hop:
         """Return the report on a step."""
-        delivered, missed = self._local_results(step)
+        delivered, passed_over, missed = self._local_results(step)
         return Hop(
             router=self._context.name,
             came_from=step.came_from,
@@ -153,6 +153,7 @@ class Traces:
             missed=missed,
             hypothetical=self._hypothetical_results(step),
             passed_to=self._passed(step),
+            passed_over=passed_over,
         )
 
     def _branches(self, step: TraceStep) -> list[Branch]:
@@ -190,8 +191,8 @@ class Traces:
         filters = self._fib.filters(branch.to)
         return Predicate(filter_from_bytes(each) for each in sorted(filters)[: _MAX_EXPLAINED + 1])
 
-    def _local_results(self, step: TraceStep) -> tuple[list[str], list[str]]:
-        """Return the local subscriptions that match, and the nearest misses among the others."""
+    def _local_results(self, step: TraceStep) -> tuple[list[str], list[str], list[str]]:
+        """Return the local subscriptions that match, those that others of their group represent, and nearest misses."""
         delivered: list[str] = []
         passed: list[str] = []
         others: list[tuple[str, Predicate]] = []
@@ -206,9 +207,7 @@ class Traces:
                 delivered.append(_short(f"{name}: {_matching(step.content, name, predicate)}"))
             else:
                 others.append((name, predicate))
-        more = len(delivered) - MAX_EXAMPLES
-        shown = delivered[:MAX_EXAMPLES] + ([f"… and {more:,} more"] if more > 0 else [])
-        return shown, [*passed, *nearest_misses(step.content, others)][:MAX_EXAMPLES]
+        return _examples(delivered), _examples(passed), nearest_misses(step.content, others)
 
     def _passed(self, step: TraceStep) -> list[Branch]:
         """Return the other networks that the packet was passed to."""
@@ -316,6 +315,11 @@ def _is_matched(matches: Matches, subscriber: Subscriber, id: int) -> bool:
     if subscriber is InternalSubscriber.INITIAL:
         return matches.is_initial
     return id in (matches.durable if subscriber is InternalSubscriber.DURABLE else matches.domains)
+
+
+def _examples(texts: Sequence[str]) -> list[str]:
+    more = len(texts) - MAX_EXAMPLES
+    return [*texts[:MAX_EXAMPLES], *([f"… and {more:,} more"] if more > 0 else [])]
 
 
 def _short(text: str) -> str:

@@ -160,6 +160,8 @@ class Hop(Part):
     # Other networks, by a gateway at this router.
     passed_to: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)] = []  # noqa: RUF012  # msgspec copies it
     network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the packet's first router
+    # Members of queue groups that match, each with the one that gets the message in its place.
+    passed_over: Texts = []  # noqa: RUF012  # msgspec copies it
 
 
 class TraceReport(UnicastFrame, tag=13):

@@ -37,6 +37,7 @@ from cbnet.network.protocol.frames import (
     DurableReport,
     Frame,
     Hello,
+    Hop,
     Packet,
     Publish,
     PullReply,
@@ -45,6 +46,7 @@ from cbnet.network.protocol.frames import (
     SubscriptionField,
     SubscriptionList,
     Trace,
+    TracedFrame,
     frame_number,
 )
 from cbnet.network.protocol.reasons import ReasonCode
@@ -62,6 +64,7 @@ _ADDED: Final[Mapping[type[Part], int]] = {
     RefusedFrame: 2, Close: 1, DurableReport: 5, DurableField: 2, DurableRemoved: 1, DurableLimited: 0,
     DurableLimits: 2, DurablePublished: 1,
     SubscriptionList: 0, SubscriptionField: 1,
+    TracedFrame: 0, Hop: 1,
 }  # fmt: skip
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP

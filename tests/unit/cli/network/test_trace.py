@@ -43,6 +43,16 @@ def test_each_branch_has_the_filter_or_the_reason(capsys):
     assert capsys.readouterr().out == TEXT
 
 
+def test_a_member_of_a_group_is_shown_with_the_one_that_gets_the_message(capsys):
+    texts = {"delivered": ["subscription 1 of c: x > 5"], "passed_over": ["subscription 1 of d: another"]}
+    for is_dry, lines in (
+        (True, "├── would be delivered to subscription 1 of c: x > 5\n└── not to subscription 1 of d: another\n"),
+        (False, "├── delivered to subscription 1 of c: x > 5\n└── not delivered to subscription 1 of d: another\n"),
+    ):
+        print_trace(Traced([hop("a", "", 0, **texts)], []), Message({"x": 6}), is_dry=is_dry, hypothetical=None)
+        assert lines in capsys.readouterr().out
+
+
 def test_json_has_all_members_of_a_hop():
     row = json_of(HOPS[1])
     assert (row["tree"], row["root"], row["hops"]) == (1, "b", 1)

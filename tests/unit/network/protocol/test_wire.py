@@ -295,6 +295,19 @@ def test_invalid_frame_is_refused(data):
     assert refusal(data).startswith("invalid frame: ")
 
 
+def test_clients_of_version_4_get_hops_and_subscriptions_without_groups():
+    hop = msgspec.structs.replace(HOP, passed_over=["another member gets it"])
+    before = msgspec.msgpack.decode(encode(frames.TracedFrame(1, HOP), 4)[4:])
+    assert msgspec.msgpack.decode(encode(frames.TracedFrame(1, hop), 4)[4:]) == before
+    assert msgspec.msgpack.decode(encode(frames.TracedFrame(1, hop))[4:]) == [
+        33,
+        1,
+        [*before[2], ["another member gets it"]],
+    ]
+    listed = frames.SubscriptionList(1, "a", [frames.SubscriptionField("c", 1, "x > 0", True, "workers")], 1)
+    assert msgspec.msgpack.decode(encode(listed, 4)[4:]) == [57, 1, "a", [["c", 1, "x > 0", True]], 1]
+
+
 def test_clients_of_version_4_get_limits_without_those_of_deliveries():
     limits = frames.DurableLimits(5, max_deliveries=3, dead_letter="failed")
     field = frames.DurableField("billing", "", "x > 0", limits, 1, 2, 3, 0, 1, 0)
