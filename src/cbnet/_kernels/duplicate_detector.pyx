@@ -97,12 +97,13 @@ cdef class DuplicateDetector:
         return self.is_new_packet(text, <uint32_t> length, incarnation, tree, number)
 
     def record_run(self, str source not None, uint64_t incarnation, uint32_t tree, int64_t first, int64_t count):
-        """Record packets with consecutive numbers."""
+        """Record packets with consecutive numbers; return how many were not seen before, as far as is known."""
         cdef Py_ssize_t length
-        cdef int64_t number
+        cdef int64_t number, new = 0
         cdef const char *text = PyUnicode_AsUTF8AndSize(source, &length)
         for number in range(first, first + count):
-            self.is_new_packet(text, <uint32_t> length, incarnation, tree, number)
+            new += self.is_new_packet(text, <uint32_t> length, incarnation, tree, number)
+        return new
 
     def highest(self):
         """Return the highest number of each source and its incarnation, over all trees."""

@@ -151,6 +151,35 @@ cdef class RunReader:
         required = None if run.requires_all else []
         return start, run.publisher, run.sequence, run.floor, run.timeout, required, kinds, contents
 
+    def match(self, list contents):
+        """Return the kinds of messages that are stored in this form, without homes; None unless all are plain."""
+        cdef list kinds = []
+        cdef Py_ssize_t start, i, count
+        cdef bytes content
+        cdef const uint8_t *at
+        cdef const uint8_t *end
+        self.matcher.refresh()
+        for start in range(0, len(contents), MESSAGES_AT_ONCE):
+            count = min(len(contents) - start, MESSAGES_AT_ONCE)
+            for i in range(count):
+                content = contents[start + i]
+                at = <const uint8_t *> PyBytes_AS_STRING(content)
+                end = at + len(content)
+                if at == end or at[0] != MESSAGE_ARRAY or read_message(at + 1, end, self.messages + i) != end:
+                    self.undo_matches(start)
+                    return None
+            if not self.matcher.begin(self.messages, <uint32_t> count):
+                self.undo_matches(start)
+                return None
+            for i in range(count):
+                self.matcher.finish(<uint32_t> i)
+                kinds.append(self._kind_of(_bytes_of(self.matcher), False))
+        return kinds
+
+    def undo_matches(self, uint64_t count):
+        """Do not count the last messages as matched by the forwarding table: they are matched again."""
+        self.matcher.matches -= count
+
     def undo(self, uint64_t count):
         """Do not count the last messages as matched: they are matched again."""
         self.matcher.matches -= count
@@ -192,14 +221,15 @@ cdef class RunReader:
 
     cdef uint32_t _kind(self, uint32_t number) except? 0:
         """Return the kind of one of the messages that were looked up."""
-        cdef bytes key
         self.matcher.finish(number)
         self.homes.finish(number)
-        key = _bytes_of(self.matcher) + _SEPARATOR + _bytes_of(self.homes)
+        return self._kind_of(_bytes_of(self.matcher) + _SEPARATOR + _bytes_of(self.homes), True)
+
+    cdef uint32_t _kind_of(self, bytes key, bint has_homes) except? 0:
         kind = self.kinds.get(key)
         if kind is None:
             kind = self.kinds[key] = len(self.slots)
-            self.slots.append((_slots_of(self.matcher), _slots_of(self.homes)))
+            self.slots.append((_slots_of(self.matcher), _slots_of(self.homes) if has_homes else None))
         return kind
 
 

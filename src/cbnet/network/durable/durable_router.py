@@ -33,6 +33,8 @@ from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.durable.home_log.message_run import Run
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.publications import Publications
+from cbnet.network.durable.received_runs import ReceivedRuns
+from cbnet.network.durable.run_kinds import RunKinds
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
@@ -40,12 +42,14 @@ from cbnet.network.logs import log
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (
     Acknowledge,
+    DurablePublish,
     DurableQuery,
     DurableReport,
     DurableSubscribe,
     HistoryField,
     JournalField,
     Packet,
+    PacketRun,
     Replay,
     Stored,
     frame_number,
@@ -74,7 +78,9 @@ class DurableRouter:
         self._announcements = announcements
         self.records = HomeRecords(core, has_journal=journal is not None)
         self.publications = Publications(core, self.records, forwarder)
-        self._runs = DurableRuns(core, forwarder, self.records, self.publications)
+        kinds = RunKinds(core, forwarder.fast, self.records.table)
+        self._runs = DurableRuns(core, forwarder, self.records, self.publications, kinds)
+        self._received_runs = ReceivedRuns(core, forwarder, self.records, kinds, self._answer)
         self._held: HeldHome | None = None
         self._standby: Standby | None = None  # None: this router holds a home, or has no journal
         self._parked: dict[tuple[int, int], DurableSubscribe | Replay] = {}  # by link and id
@@ -171,7 +177,7 @@ class DurableRouter:
 
     def stored(self, _: Link, frame: Stored) -> None:
         """Handle the answer of a home, or forward it."""
-        self._unicast.receive(frame, self.publications.stored)
+        self._unicast.receive(frame, self._runs.stored)
 
     def journalled(self, event: JournalEvent) -> None:
         """Handle an event of the journal."""
@@ -183,13 +189,21 @@ class DurableRouter:
             own.journalled(event)
 
     def read_run(self, link: int, data: Data, start: int, end: int, most: int) -> Run | None:
-        """Return the run of messages that begins in the bytes of a client, if this router may store it at once."""
-        return None if self._own is None else self._runs.read(link, data, start, end, most)
+        """Return the run of messages that begins in the bytes of a client, if it may be published as a whole."""
+        return self._runs.read(link, data, start, end, most)
 
-    def store_run(self, client: Link, run: Run) -> bool:
-        """Store a run, and answer its publisher; return False, without any effect, if that is not possible."""
-        own = self._own
-        return own is not None and self._runs.store(client, own, run)
+    def publish_run(self, client: Link, run: Run) -> bool:
+        """Publish a run; return False, without any effect, if its messages are to be published one by one."""
+        return self._runs.publish(client, self._own, run)
+
+    def publish(self, client: Link, frame: DurablePublish) -> None:
+        """Publish a message that is not in a run."""
+        self._runs.begin(frame.publisher)
+        self.publications.begin(client.id, client.account, frame)
+
+    def received_run(self, link: Link, frame: PacketRun) -> None:
+        """Handle a run of a neighbour."""
+        self._received_runs.receive(link, frame, self._own)
 
     def back_up(self, name: str, call: Callable[[BackedUp], None]) -> None:
         """Make a backup of the journal, and call a function with the result; raise an `InputError` without one."""
@@ -415,6 +429,6 @@ class DurableRouter:
     def _answer(self, frame: Stored) -> None:
         frame = replace(frame, journal=self.records.foreign.journal)
         if frame.to == self._context.name:
-            self.publications.stored(frame)
+            self._runs.stored(frame)
         else:
             self._unicast.send(frame)

@@ -25,7 +25,7 @@ import msgspec
 
 from cbnet.errors import UndecidedError
 from cbnet.language.predicate import Predicate
-from cbnet.network.durable.home_log.journal import HISTORY_ID, Entry, SaveWindow
+from cbnet.network.durable.home_log.journal import HISTORY_ID, SaveWindow
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.message_run import Run
@@ -115,16 +115,16 @@ class Home:
         self._append(taking, packet, content)
 
     def take_run(
-        self, run: Run, chosen: Mapping[int, Sequence[int]], publisher: int
-    ) -> Sequence[Entry] | None:  # fmt: skip
-        """Store a run; return None, without any effect, if its messages are to be handled one by one.
+        self, run: Run, chosen: Mapping[int, Sequence[int]], publisher: int, source: str
+    ) -> bool:  # fmt: skip
+        """Store a run, which the caller answers; return False, without any effect, if not all of it can be stored.
 
-        chosen: the subscriptions of each kind; publisher: its incarnation. The caller answers.
+        chosen: the subscriptions of each kind; publisher: its incarnation; source: the router where it publishes.
         """
         window = self._windows.of(publisher)
         is_known = publisher not in self._held and publisher not in self._refused and run.first >= window.top
         if not is_known or self._queue.refusal or self._windows.refusal(publisher):
-            return None
+            return False
         kinds_of: dict[int, list[int]] = {}
         for kind, ids in chosen.items():
             for id in ids:
@@ -132,8 +132,8 @@ class Home:
         parts = {(*kinds,): run.part(kinds) for kinds in kinds_of.values()}
         for id, kinds in kinds_of.items():
             if id not in self.subscriptions or not self.subscriptions[id].has_room(*parts[*kinds,].size):
-                return None
-        entries = self._log.extend(chosen, run.kinds, self._context.name, publisher, run.first, run.contents)
+                return False
+        entries = self._log.extend(chosen, run.kinds, source, publisher, run.first, run.contents)
         for part in parts.values():
             part.take(entries)
         for id, kinds in kinds_of.items():
@@ -142,7 +142,12 @@ class Home:
         window.add_run(run.first, len(entries))
         window.advance(run.floor)
         self._windows.keep(window)
-        return entries
+        return True
+
+    def has_settled(self, publisher: int, number: int) -> bool:
+        """Return whether a message of a publisher is stored or refused; number: 0: none."""
+        is_stored = not number or self._windows.of(publisher).has(number)
+        return is_stored or self._refused.answer(publisher, number) is not None
 
     def lose(self, ids: Iterable[int]) -> None:
         """Count a message as lost for subscriptions: it is undecided whether it matches."""

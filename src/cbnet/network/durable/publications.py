@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from math import inf
 from typing import TypeAlias
 
@@ -79,12 +80,16 @@ class WaitingBytes:
             present = self._homes.get(home, 0)
             if present + size > self._home_limit:
                 raise _too_many(f"messages wait for durable subscriptions at router {home}", present)
-        if account:
-            own = self._accounts.get(account, 0)
-            if own + size > self._account_limit:
-                raise _too_many("messages of your account wait for durable subscriptions", own)
-            self._accounts[account] = own + size
+        own = self._accounts.get(account, 0) if account else 0
+        if own + size > self._account_limit:
+            raise _too_many("messages of your account wait for durable subscriptions", own)
+        self.count(size, account, homes)
+
+    def count(self, size: int, account: str, homes: Iterable[str]) -> None:
+        """Count a message, or messages, whatever the limits."""
         self.all += size
+        if account:
+            self._accounts[account] = self._accounts.get(account, 0) + size
         for home in homes:
             self._homes[home] = self._homes.get(home, 0) + size
 
@@ -144,7 +149,7 @@ class Publications:
         self._publishers = Counter[int]()  # messages of `_all`, by incarnation
         self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by incarnation and home
         self._early: dict[Identity, _Publication] = {}  # published before the records arrived
-        self._waiting = WaitingBytes()
+        self.waiting = WaitingBytes()
         core.versions.on_adopted.append(self._adopted)
 
     def __len__(self) -> int:
@@ -184,15 +189,38 @@ class Publications:
         if self.is_open:
             self._publish(publication)
         else:
-            self._waiting.add(size, account, ())
+            self.waiting.add(size, account, ())
             self._early[identity] = publication
 
-    def stored(self, frame: Stored) -> None:
-        """Handle the answer of a home, unless it has another journal than this router knows of: it answers again."""
+    def resume(
+        self, *, link: int, account: str, frame: DurablePublish, homes: Sequence[str], subscriptions: int
+    ) -> None:  # fmt: skip
+        """Continue with a message of a run; homes: that have not answered; subscriptions: that have it."""
+        packet = self._forwarder.durable_packet(frame, publisher_incarnation(frame.publisher))
+        publication = _Publication(
+            link=link,
+            account=account,
+            publisher=frame.publisher,
+            packet=packet,
+            size=len(frame.payload) + _OVERHEAD,
+            floor=frame.floor,
+            required=frame.required,
+            deadline=self._context.clock.elapsed + frame.timeout,
+            subscriptions=subscriptions,
+        )
+        self.waiting.count(publication.size, account, homes)
+        self._add(publication, homes)
+        if not homes:
+            self._end(publication)
+
+    def is_valid(self, frame: Stored) -> bool:
+        """Return whether a home has the journal that this router knows of; else it answers again."""
         record = self._records.table.get(frame.home)
-        if record is not None and frame.journal and record.journal not in (0, frame.journal):
-            return
-        for entry in frame.entries:
+        return record is None or not frame.journal or record.journal in (0, frame.journal)
+
+    def stored(self, frame: Stored) -> None:
+        """Handle the valid answer of a home."""
+        for entry in chain(frame.entries, *(run.entries() for run in frame.runs)):
             publication = self._all.get((entry.incarnation, entry.number))
             if publication is None or frame.home not in publication.missing:
                 continue
@@ -240,7 +268,7 @@ class Publications:
 
     def _publish_early(self, publication: _Publication) -> None:
         """Publish a message that has waited for the records, or refuse it if too many wait for one of its homes."""
-        self._waiting.remove(publication.size, publication.account)
+        self.waiting.remove(publication.size, publication.account)
         try:
             self._publish(publication)
         except InputError as error:
@@ -253,24 +281,28 @@ class Publications:
         dropped = [identity for identity, each in self._early.items() if is_dropped(each)]
         publications = [self._early.pop(identity) for identity in dropped]
         for each in publications:
-            self._waiting.remove(each.size, each.account)
+            self.waiting.remove(each.size, each.account)
         return publications
 
     def _publish(self, publication: _Publication) -> None:
         packet = publication.packet
         self._check_required(publication.required or ())
         homes = self._records.table.matching(Content(packet))
-        self._waiting.add(publication.size, publication.account, homes)
-        publication.missing.update(homes)
+        self.waiting.add(publication.size, publication.account, homes)
         publication.sent = self._context.now
         self._context.counters[Event.DURABLE_PUBLISHED] += 1
+        self._add(publication, homes)
+        self._forwarder.begin_durable(packet, self._mark(publication, publication.missing, is_repeated=False))
+        if not publication.missing:
+            self._end(publication)
+
+    def _add(self, publication: _Publication, homes: Iterable[str]) -> None:
+        packet = publication.packet
+        publication.missing.update(homes)
         self._all[packet.incarnation, packet.number] = publication
         self._publishers[packet.incarnation] += 1
         for home in publication.missing:
             insort(self._lacking.setdefault((packet.incarnation, home), []), packet.number)
-        self._forwarder.begin_durable(packet, self._mark(publication, publication.missing, is_repeated=False))
-        if not publication.missing:
-            self._end(publication)
 
     def _check_required(self, names: Iterable[DurableName]) -> None:
         """Raise an `InputError` if no home has a subscription that a publisher requires."""
@@ -304,7 +336,7 @@ class Publications:
         packet = publication.packet
         for home in homes:
             publication.missing.discard(home)
-            self._waiting.settle(publication.size, home)
+            self.waiting.settle(publication.size, home)
             numbers = self._lacking[packet.incarnation, home]
             del numbers[bisect_left(numbers, packet.number)]
             if not numbers:
@@ -319,7 +351,7 @@ class Publications:
             del self._publishers[packet.incarnation]
         silent = sorted(publication.missing)
         self._settle(publication, silent)
-        self._waiting.remove(publication.size, publication.account)
+        self.waiting.remove(publication.size, publication.account)
         if silent or publication.refused:
             self._context.counters[Event.DURABLE_UNSTORED] += 1
         self._answer(publication, silent)

@@ -78,7 +78,7 @@ class FastForwarding:
 
     def run(self, link: int, data: Data, start: int, end: int, most: int) -> Progress:
         """Handle the plain messages in bytes of a link, `most` messages at most."""
-        self._refresh()
+        self.refresh()
         stopped, outcome = self.path.run(link, data, start, end, TIME_SLICE_NS, most)
         if self.path.has_full_batch:
             self.path.has_full_batch = False
@@ -86,10 +86,10 @@ class FastForwarding:
         return Progress(stopped, outcome, self.path.links.take_touched(), self._context.outbox.take())
 
     def _link_closed(self, link: Link) -> None:
-        self._refresh()
+        self.refresh()
         self.path.close(link.id)
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Discard the lookups that have changed since the last call."""
         for slot in self._fib.take_changed_slots():
             self.path.slots.forget(slot)

@@ -11,7 +11,7 @@ version. The packet may then reach a router twice, which delivers it once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
@@ -41,6 +41,7 @@ from cbnet.network.protocol.frames import (
     Hop,
     Lost,
     Packet,
+    PacketRun,
     Publish,
     Trace,
     TraceMark,
@@ -127,6 +128,15 @@ class Forwarder:
         """Forward a packet to its homes, or resend it to some of them."""
         self._context.counters[Event.PUBLISHED] += not mark.is_repeated
         self._begin(replace(packet, durable=mark), Content(packet))
+
+    def send_run(self, run: PacketRun, branches: Iterable[TreeInterface]) -> None:
+        """Send the packets of a run to neighbours whose links are open."""
+        for branch in branches:
+            assert branch.link is not None
+            onward = replace(run, hops=run.hops + 1, side=branch.to.side)
+            self._context.outbox.send(branch.link, onward)
+            self.unconfirmed.add(branch.to.session, branch.link, onward)
+            self._context.counters[Event.PACKETS_SENT] += len(run.contents)
 
     def enter(self, packet: Packet, relay: Callable[[Hop], None]) -> None:
         """Forward a packet from another domain, under its original identity; relay: called with its trace."""

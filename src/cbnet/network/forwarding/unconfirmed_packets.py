@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from cbnet._kernels.link_output import FrameBuffer
 from cbnet.network.link.links import LinkTable
-from cbnet.network.protocol.frames import Packet
+from cbnet.network.protocol.frames import Packet, PacketRun
 from cbnet.network.protocol.wire import decode_packets, encode_body
 
 _BATCH_SIZE = 1 << 18  # bytes; then a Ping is sent at once
@@ -39,8 +39,8 @@ class UnconfirmedPackets:
         self._links = links
         self._sessions: dict[int, _Session] = {}
 
-    def add(self, session: int, link: int, packet: Packet) -> None:
-        """Keep a packet that is sent over the link of a session."""
+    def add(self, session: int, link: int, packet: Packet | PacketRun) -> None:
+        """Keep a packet, or a run of them, that is sent over the link of a session."""
         known = self._session(session, link)
         known.batch.add_body(encode_body(packet))
         if known.batch.ready >= _BATCH_SIZE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
+import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from cbnet.network.protocol.fields import (
     DurableName,
     Filters,
     Frame,
+    Hops,
     NodeName,
     Number,
     NumberedFrame,
@@ -31,8 +33,11 @@ from cbnet.network.protocol.fields import (
     Seconds,
     Signature,
     Tags,
+    TreeNumber,
+    Tries,
     UnicastFrame,
 )
+from cbnet.network.protocol.message_frames import DurableMark, Packet
 
 MAX_CONTENT_BYTES = 1 << 20  # of a stored message
 MAX_ACK_WAIT = 86_400  # seconds
@@ -155,6 +160,57 @@ class Refusals(Part):
     names: Annotated[list[DurableName], Meta(max_length=MAX_REFUSING)]  # of the first ones, if they may be disclosed
 
 
+class PacketRun(Frame, tag=96):
+    """Messages of a durable publisher with consecutive numbers, each as in a `Packet`."""
+
+    source: NodeName
+    incarnation: Number
+    number: Number  # of the first one
+    hops: Hops
+    tree: TreeNumber
+    side: Number
+    tries: Tries
+    contents: Annotated[list[Content], Meta(min_length=1, max_length=MAX_UNSETTLED)]  # as in `DurableDeliver`
+    durable: DurableMark  # of the first one; the homes must store each of the others after the one before it
+
+    def packets(self) -> Iterator[Packet]:
+        """Yield the packet of each message; raise a `msgspec.DecodeError` if one is invalid."""
+        homes, mark = self.durable.homes, self.durable
+        for number, content in enumerate(self.contents, self.number):
+            attributes, tags, payload = _decode_content(content)
+            previous = homes if number == self.number else dict.fromkeys(homes, number - 1)
+            yield Packet(
+                source=self.source,
+                incarnation=self.incarnation,
+                number=number,
+                hops=self.hops,
+                tree=self.tree,
+                side=self.side,
+                tries=self.tries,
+                attributes=attributes,
+                tags=tags,
+                payload=payload,
+                durable=DurableMark(mark.floor, previous, mark.is_repeated, mark.account, mark.required),
+            )
+
+
+_decode_content = msgspec.msgpack.Decoder(tuple[Attributes, Tags, Payload]).decode
+
+
+class StoredRun(Part):
+    """Messages of a `PacketRun`, with consecutive numbers, that a home has on disk."""
+
+    incarnation: Number  # of the packets
+    number: Number  # of the first one
+    messages: Annotated[int, Meta(ge=1, le=MAX_UNSETTLED)]
+    subscriptions: Number  # durable ones that have each of them
+
+    def entries(self) -> Iterator[StoredEntry]:
+        """Yield the entry of each message."""
+        for number in range(self.number, self.number + self.messages):
+            yield StoredEntry(self.incarnation, number, self.subscriptions, 0, "")
+
+
 class StoredEntry(Part):
     """A message that a home has on disk, or cannot store."""
 
@@ -172,6 +228,7 @@ class Stored(UnicastFrame, tag=64):
     home: NodeName
     entries: Annotated[list[StoredEntry], Meta(max_length=MAX_ENTRIES)]
     journal: Number = 0  # the id of the home's journal
+    runs: Annotated[list[StoredRun], Meta(max_length=MAX_ENTRIES)] = []  # noqa: RUF012  # msgspec copies it
 
 
 # --- client to router

@@ -57,12 +57,14 @@ from cbnet.network.protocol.durable_frames import (
     JournalBackedUp,
     JournalBackup,
     JournalField,
+    PacketRun,
     Refusals,
     Replay,
     Replaying,
     Stored,
     StoredEntry,
     StoredField,
+    StoredRun,
 )
 from cbnet.network.protocol.fields import Frame, Part
 from cbnet.network.protocol.message_frames import (
@@ -126,13 +128,14 @@ __all__ = [
     "DurableSubscribe", "DurableTaken", "FilterPage", "FilterRequest", "ForgetHome", "Frame", "GroupField",
     "GroupRecord", "Held", "Hello", "HistoryField", "HistoryStart", "HolderRequest", "HomeAck", "HomeRecord", "Hop",
     "Inquiry", "InquiryReport", "InterfaceStatus", "InterfaceTable", "ItemField", "JournalBackedUp", "JournalBackup",
-    "JournalField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping",
-    "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "Record", "RecordEntry", "RecordRequest",
-    "RecordSummary", "Refusals", "RefusedFrame", "Reload", "Reloaded", "Replay", "Replaying", "ReplyFrame", "Request",
-    "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StoredField", "StreamAck",
-    "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField", "SubscriptionList",
-    "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
-    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number", "json_of",
+    "JournalField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "PacketRun",
+    "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "Record", "RecordEntry",
+    "RecordRequest", "RecordSummary", "Refusals", "RefusedFrame", "Reload", "Reloaded", "Replay", "Replaying",
+    "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry",
+    "StoredField", "StoredRun", "StreamAck", "StreamChange", "StreamWaiting", "Subscribe", "Subscribed",
+    "SubscriptionField", "SubscriptionList", "SubscriptionRequest", "TableRequest", "TableSummary", "Trace",
+    "TraceEnd", "TraceMark", "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn",
+    "frame_number", "json_of",
 ]  # fmt: skip
 
 Record = TypeVar("Record", LinkRecord, HomeRecord, GroupRecord)
@@ -144,7 +147,7 @@ FRAMES: Final[tuple[type[Frame], ...]] = (
     LinkRecord, RecordSummary, RecordRequest, Announce, AnnounceAck, Held,
     Packet, Credit, Request,
     TraceReport, ReplyFrame, NoItem, Inquiry, InquiryReport,
-    HomeRecord, HomeAck, Stored, GroupRecord,
+    HomeRecord, HomeAck, Stored, GroupRecord, PacketRun,
     # client to router
     Subscribe, Unsubscribe, Publish, Trace, SlowPolicy, OfferFrame, Withdraw, PullFrame, Answer,
     StatusRequest, SubscriptionRequest, TableRequest, FilterRequest, Reload,

@@ -39,6 +39,7 @@ from cbnet.network.protocol.frames import (
     Hello,
     Hop,
     Packet,
+    PacketRun,
     Publish,
     PullReply,
     RefusedFrame,
@@ -72,7 +73,7 @@ _MESSAGE_FRAMES = frozenset((Packet, Publish, DurablePublish, Deliver, Trace, Re
 _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Union[FRAMES])  # noqa: UP007  # a tuple
-_packet_decoder = msgspec.msgpack.Decoder(Packet)
+_packet_decoder = msgspec.msgpack.Decoder(Packet | PacketRun)
 Data: TypeAlias = bytes | bytearray | memoryview
 
 
@@ -115,7 +116,8 @@ def decode_packets(data: bytes) -> list[Packet]:
     start, view = 0, memoryview(data)
     while start < len(data):
         (length,) = _length.unpack_from(data, start)
-        packets.append(_packet_decoder.decode(view[start + LENGTH_BYTES : start + LENGTH_BYTES + length]))
+        packet = _packet_decoder.decode(view[start + LENGTH_BYTES : start + LENGTH_BYTES + length])
+        packets.extend([packet] if isinstance(packet, Packet) else packet.packets())
         start += LENGTH_BYTES + length
     return packets
 
@@ -192,7 +194,7 @@ class FrameReader:
             raise WireError(f"invalid frame: {error}") from None
         if self.is_first:
             self._begin(frame)
-        if len(body) > MAX_PACKET_BYTES - LENGTH_BYTES and isinstance(frame, Packet | ReplyFrame):
+        if len(body) > MAX_PACKET_BYTES - LENGTH_BYTES and isinstance(frame, Packet | PacketRun | ReplyFrame):
             self.skipped += 1
             return None
         return frame

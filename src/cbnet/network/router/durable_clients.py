@@ -123,7 +123,7 @@ class DurableClientHandler:
         if client.rights is not ALL_RIGHTS:
             client.rights.check_publish(content)
             self._publishers.check(client.account, frame.publisher)
-        self._durable.publications.begin(client.id, client.account, frame)
+        self._durable.publish(client, frame)
 
     def publish_run(self, client: Link, data: Data, start: int, end: int, most: int) -> int:
         """Publish the messages in bytes that can be stored without an object for each; return where they end."""
@@ -135,7 +135,7 @@ class DurableClientHandler:
                 self._publishers.check(client.account, run.publisher)
             except Denied:
                 return start  # each message is refused
-        if not self._durable.store_run(client, run):
+        if not self._durable.publish_run(client, run):
             return start
         client.traffic.messages_received += len(run.contents)
         return run.end

@@ -55,7 +55,9 @@ ANY_NUMBER = (1 << 62) - 1  # of messages
 _MAX_RUNS = 4  # of durable messages, before other links are served
 _DURABLE_PUBLISH = bytes((frames.frame_number(frames.DurablePublish),))
 # After these frames, nothing is due but forwarding them and writing the journal.
-_MESSAGES = frozenset((frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored))
+_MESSAGES = frozenset(
+    (frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored, frames.PacketRun)
+)
 
 
 class Router:
@@ -121,6 +123,7 @@ class Router:
             frames.NoItem: self.pulls.no_item,
             frames.HomeAck: self.durable.records.acknowledged,
             frames.Stored: self.durable.stored,
+            frames.PacketRun: self.durable.received_run,
         }
 
     def _client_handlers(self) -> dict[type[Any], Handler]:

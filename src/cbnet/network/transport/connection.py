@@ -24,6 +24,7 @@ from cbnet.network.protocol.frames import (
     Frame,
     HolderRequest,
     Packet,
+    PacketRun,
     Ping,
     Pong,
     Publish,
@@ -164,12 +165,15 @@ class Connection(asyncio.BufferedProtocol):
     def count_received(self, frames: Iterable[Frame]) -> None:
         """Count the messages among frames that were received."""
         self.traffic.messages_received += sum(map(_COUNTED.__contains__, map(type, frames)))
+        self.traffic.messages_received += sum(len(each.contents) for each in frames if isinstance(each, PacketRun))
 
     def send(self, frame: Frame) -> None:
         """Send a frame at the end of this event-loop iteration, or when there is credit for it."""
         if type(frame) in _COUNTED:
             self.traffic.messages_sent += 1
-        if isinstance(frame, Packet):
+        if isinstance(frame, PacketRun):
+            self.traffic.messages_sent += len(frame.contents)
+        if isinstance(frame, Packet | PacketRun):
             self.output.add_packet(frame.hops, encode_body(frame))
             self.written()
             return

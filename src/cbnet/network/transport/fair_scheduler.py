@@ -51,6 +51,7 @@ from cbnet.network.protocol.frames import (
     Inquiry,
     OfferFrame,
     Packet,
+    PacketRun,
     Publish,
     Reload,
     Replay,
@@ -100,6 +101,7 @@ _SLOW: frozenset[type[Frame]] = frozenset(
 )
 _LONGEST_READING: Final = 0.2  # seconds in which a thread has read a predicate, usually
 _PACKET = frame_number(Packet)
+_PACKETS = {_PACKET, frame_number(PacketRun)}
 _ALONE = frozenset(map(frame_number, _SLOW))
 _ENDING = _ALONE | {frame_number(Publish), _PACKET}  # end a batch; the fast path may handle the last two
 _NUMBER = LENGTH_BYTES + 1  # offset of the frame number
@@ -312,7 +314,7 @@ def _read(connection: Connection, data: Data, start: int) -> _Batch:
             number = data[start + _NUMBER] if end - start > _NUMBER else 0
             if end == start or (frames and (end > last or (number in _ENDING and not is_durable))):
                 break
-            if number == _PACKET:
+            if number in _PACKETS:
                 connection.output.count_received(data, start, end)
             frame = reader.read(data, start, end)
             start = end

@@ -35,7 +35,7 @@ from cbnet.network.link.link import Link
 from cbnet.network.link.settings import Settings
 from cbnet.network.logs import audit, log
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Close, Frame, Lost, Packet, Ping
+from cbnet.network.protocol.frames import Close, Frame, Lost, Packet, PacketRun, Ping
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import Data
 from cbnet.network.router.router import Router
@@ -307,7 +307,7 @@ class TcpRouter:
                 continue
             if type(action) is Send:
                 connection.send(action.frame)
-                if type(action.frame) is Packet or connection.output.size > MARK:
+                if isinstance(action.frame, Packet | PacketRun) or connection.output.size > MARK:
                     self._flow.sent(connection, cause)
             else:
                 assert not isinstance(action, Send)

@@ -106,7 +106,8 @@ def outcome(seed, links, *, is_fast):
     limits = [None, None, DurableLimits(messages=20), DurableLimits(bytes=900, policy="drop oldest")]
     predicates = ["x > 0", "x > 2", 'x = 1 and y = "b"', "#t", "true"]
     net = DurableLab(links, is_fast=is_fast, history="x > 3" if seed % 3 == 0 else "")
-    homes = [net.client(name) for name in net.names]
+    # With another seed only the last router has durable subscriptions.
+    homes = [net.client(name) for name in (net.names if seed % 4 < 2 else net.names[-1:])]
     publishers = [net.client("a") for _ in range(2)]
     listener = net.client("a")
     if seed % 2:
@@ -140,7 +141,7 @@ def outcome(seed, links, *, is_fast):
     return receipts, stored, plain, [counters[each] for each in (Event.DURABLE_PUBLISHED, Event.STORED)]
 
 
-@pytest.mark.parametrize("links", ["a", "a-b"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("links", ["a", "a-b", "a-b b-c"])
+@pytest.mark.parametrize("seed", range(4))
 def test_runs_store_and_answer_what_single_frames_do(seed, links):
     assert outcome(seed, links, is_fast=True) == outcome(seed, links, is_fast=False)

@@ -37,7 +37,7 @@ def publish(net, client, *messages, timeout=20.0):
 
 
 def in_use(net):
-    waiting = net.memory.router("a").durable.publications._waiting
+    waiting = net.memory.router("a").durable.publications.waiting
     return waiting.all, waiting._homes, waiting._accounts
 
 
@@ -104,7 +104,7 @@ def test_one_account_leaves_memory_for_others():
     for _ in range(20):
         a.say(1)
     assert publish(1, "d") == []
-    waiting = a.router.durable.publications._waiting
+    waiting = a.router.durable.publications.waiting
     assert (waiting.all, waiting._accounts) == (2 * MESSAGE, {"ann": MESSAGE, "bob": MESSAGE})
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from cbnet.network.durable.home_log.journal import Entry
+import msgspec
+
+from cbnet.network.durable.home_log.journal import HISTORY_ID, Entry
+from cbnet.network.protocol.frames import DurablePublish
+
+_decode = msgspec.msgpack.Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 
 
 class Load(NamedTuple):
@@ -27,7 +32,19 @@ class Run(NamedTuple):
     timeout: float
     required: list[tuple[str, str]] | None  # as in `DurablePublish`
     kinds: Sequence[int]  # of each message: what it matches
-    contents: Sequence[bytes]
+    contents: list[bytes]
+
+    def frame(self, index: int, timeout: float) -> DurablePublish:
+        """Return the frame of one of the messages, with another timeout."""
+        attributes, tags, payload = _decode(self.contents[index])
+        return DurablePublish(
+            self.publisher, self.first + index, self.floor, timeout, attributes, tags, payload, self.required
+        )
+
+    def counts(self, chosen: Mapping[int, Sequence[int]]) -> list[int]:
+        """Return the number of durable subscriptions of each message; chosen: subscriptions of each kind."""
+        sizes = {kind: len(ids) - (HISTORY_ID in ids) for kind, ids in chosen.items()}
+        return [sizes[kind] for kind in self.kinds]
 
     def part(self, kinds: Collection[int]) -> RunPart:
         """Return the messages of some kinds."""
