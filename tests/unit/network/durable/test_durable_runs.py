@@ -145,3 +145,67 @@ def outcome(seed, links, *, is_fast):
 @pytest.mark.parametrize("seed", range(4))
 def test_runs_store_and_answer_what_single_frames_do(seed, links):
     assert outcome(seed, links, is_fast=True) == outcome(seed, links, is_fast=False)
+
+
+def far_home(limits=None):
+    """Return a network a - b - c, a publisher at a, and a subscriber at c, the only home."""
+    net = DurableLab("a-b b-c", is_fast=True)
+    alice, carol = net.client("a"), net.client("c")
+    carol.subscribe_durable(1, "s", "x > 0", limits=limits, wait=5.0)
+    net.run(3)
+    return net, alice, carol
+
+
+def test_a_run_for_a_distant_home_travels_as_one_frame_and_gets_one_answer():
+    net, alice, carol = far_home()
+    publish(net, alice, *({"x": 1},) * 5)
+    assert run_frames(alice) == [(1, 5, 1)]
+    assert [each.number for each in carol.stored] == [1, 2, 3, 4, 5]
+    assert net.memory.frames["PacketRun"] == 2  # over each of the two links
+    assert not net.memory.frames["Packet"]
+
+
+def test_a_run_whose_home_is_away_is_stored_once_when_it_returns():
+    net, alice, carol = far_home()
+    net.kill("c")
+    numbers = publish(net, alice, *({"x": 1},) * 3, timeout=60.0)
+    assert alice.receipts == {}
+    net.start("c")
+    net.run(20)
+    assert [alice.receipts[number].subscriptions for number in numbers] == [1, 1, 1]
+    assert [each.number for each in carol.stored] == numbers
+
+
+def test_a_run_of_which_a_distant_home_refuses_a_part_is_answered_message_by_message():
+    net, alice, carol = far_home(DurableLimits(messages=2))
+    carol.acknowledges = lambda _: False
+    numbers = publish(net, alice, *({"x": 1},) * 4)
+    assert [alice.receipts[number].subscriptions for number in numbers] == [1, 1, 0, 0]
+    assert ["full" in str(alice.receipts[number].refused) for number in numbers] == [False, False, True, True]
+
+
+def test_a_message_that_follows_a_run_on_its_way_is_stored_after_it():
+    net, alice, carol = far_home()
+    alice.publish_run((({"x": 1}, b"") for _ in range(3)), timeout=30.0)
+    alice.publish_durable({"x": [1, 2]}, timeout=30.0)  # of a kind that is handled alone
+    net.run(3)
+    assert [each.number for each in carol.stored] == [1, 2, 3, 4]
+    assert {each.subscriptions for each in alice.receipts.values()} == {1}
+
+
+def test_a_run_that_its_client_sends_again_is_stored_once():
+    net, alice, carol = far_home()
+    net.disks["c"].delay = 2.0
+    numbers = publish(net, alice, *({"x": 1},) * 3)
+    alice.send(*alice.publisher.frames(net.memory.now))
+    net.run(5)
+    assert [each.number for each in carol.stored] == numbers
+    assert [alice.receipts[number].subscriptions for number in numbers] == [1, 1, 1]
+
+
+def test_a_publisher_of_a_run_whose_home_stays_away_is_answered_in_time():
+    net, alice, _ = far_home()
+    net.kill("c")
+    numbers = publish(net, alice, *({"x": 1},) * 3, timeout=3.0)
+    net.run(5)
+    assert [alice.receipts[number].silent for number in numbers] == [["c"]] * 3
