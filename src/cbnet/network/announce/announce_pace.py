@@ -7,8 +7,8 @@
 A change of 900 filters with conditions takes a neighbour 0.2 s, in frames of some 10 ms (`announce_writer`): packets
 behind all of them would wait for all. Packets may overtake announcements, which concern only what comes back.
 
-Announcements of few frames do not wait, nor do those of streams that are being opened: a network may start with millions
-of filters. Nor do more than `_MOST` frames, which take a neighbour some seconds.
+Announcements of few frames do not wait, nor do those that open streams: a network may start with millions of filters.
+Nor do more than `_MOST` frames, which take a neighbour some seconds.
 """
 
 from __future__ import annotations
