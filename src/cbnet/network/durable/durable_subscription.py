@@ -251,7 +251,8 @@ class DurableSubscription:
                 size += self.cursor.size(offset)
             offset += 1
         self._is_reading = True
-        self._log.read([*map(self.cursor.position, offsets)], partial(self._read, offsets))
+        positions = [*map(self.cursor.position, offsets)]
+        self._log.read(positions, partial(self._read, offsets), self.saved.account)
 
     def _read(self, offsets: Iterable[int], entries: Mapping[int, Entry], now: float) -> None:
         """Handle messages that were read."""

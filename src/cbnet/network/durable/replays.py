@@ -165,7 +165,7 @@ class Replays:
             self._reads += 1
             self._slices[reader.payer] += 1
             slice = self._slice(reader.cursor, min(max(_MIN_SLICE, 2 * room), _MAX_SLICE))
-            self._log.read([*slice.positions.values()], partial(self._read, key, reader, slice))
+            self._log.read([*slice.positions.values()], partial(self._read, key, reader, slice), reader.payer)
 
     def _slice(self, first: int, count: int) -> _Slice:
         """Return the messages on disk to read from an offset on."""

@@ -105,7 +105,7 @@ class StoredMessages:
             present = [at for at in page.offsets if at in source.cursor and positions[at] in found]
             then(link, frame, source, page, [(at, found[positions[at]]) for at in present])
 
-        self._log.read([*positions.values()], read)
+        self._log.read([*positions.values()], read, source.saved.account)
 
     def _peeked(
         self,

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 
 from support.journal_files import opened, overwrite_page, stored
 
@@ -141,6 +142,42 @@ def test_what_cannot_be_read_for_now_is_read_later_and_hinders_nobody(tmp_path, 
         ("journal unreadable", "disk I/O error"), ("journal readable again", None),
     ]  # fmt: skip
     assert positions(tmp_path) == [1, 2, 3, 4]
+
+
+class GatedJournal(SqliteJournal):
+    """A journal whose reads wait for a gate."""
+
+    def read(self, read):
+        self.gate.wait()
+        return super().read(read)
+
+
+def test_what_is_written_waits_for_some_reads_only_and_payers_take_turns(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal_thread, "_READING", 0.0)
+    monkeypatch.setattr(journal_thread.time, "perf_counter", lambda: 0.0)
+    events = []
+
+    async def run():
+        file = GatedJournal(tmp_path, "a")
+        file.gate = threading.Event()
+        thread = JournalThread(file)
+        thread.start(events.append)
+        thread.submit([*SUBSCRIPTION, entry(1)])
+        thread.submit([Read(id, [1], "busy") for id in range(50)])
+        while not thread._reads:  # they are waiting in the thread
+            await asyncio.sleep(0)
+        thread.submit([entry(2), Read(50, [1], "other")])
+        file.gate.set()
+        while sum(isinstance(event, ReadResult) for event in events) < 51:
+            await asyncio.sleep(0.01)
+        await thread.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+    reads = [event.id for event in events if isinstance(event, ReadResult)]
+    assert [each for each in reads if each != 50] == [*range(50)]
+    assert reads.index(50) <= 2
+    last_written = max(at for at, event in enumerate(events) if isinstance(event, Committed))
+    assert sum(isinstance(event, ReadResult) for event in events[:last_written]) <= 1
 
 
 def test_a_damaged_file_stalls_the_journal_with_the_remedy(tmp_path, monkeypatch, caplog):

@@ -179,6 +179,7 @@ class Read(NamedTuple):
 
     id: int  # of this read
     positions: Sequence[int]
+    payer: str = ""  # the account for which they are read: accounts take turns
 
 
 Write: TypeAlias = (

@@ -206,11 +206,11 @@ class Log:
             _, oldest = self._tail.popitem(last=False)
             self._tail_bytes -= len(oldest.content) + OVERHEAD
 
-    def read(self, positions: Sequence[int], call: OnRead) -> None:
+    def read(self, positions: Sequence[int], call: OnRead, payer: str) -> None:
         """Read messages from the disk; what is damaged is not among those that the function is called with."""
         id = next(self._read_ids)
         self._reads[id] = call
-        self._queue.add(Read(id, positions))
+        self._queue.add(Read(id, positions, payer))
 
     def loaded(self, result: ReadResult, now: float) -> None:
         """Pass messages that were read to who requested them."""

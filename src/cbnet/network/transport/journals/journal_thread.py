@@ -2,8 +2,10 @@
 
 While one transaction is being synced, operations accumulate; the next transaction contains all of them. A slow disk
 thus makes transactions larger, not the router slower. Messages are read after the transaction, so that an unreadable
-message does not block writes. Then, and for as long as there is nothing else to do, the thread releases free space of
-the file, in steps of a few milliseconds.
+message does not block writes: while others wait for the next transaction, for as long as the last one took, and for
+`_READING` at least. Accounts take turns (`read_queue`): one with a thousand subscriptions delays neither the receipts
+nor the messages of others by more than some milliseconds. Then, and for as long as there is nothing else to do, the
+thread releases free space of the file, in steps of a few milliseconds.
 """
 
 from __future__ import annotations
@@ -37,12 +39,16 @@ from cbnet.network.logs import log
 from cbnet.network.transport.journals.journal_backup import Backup
 from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
 from cbnet.network.transport.journals.journal_store import FencedError, JournalStore
+from cbnet.network.transport.journals.read_queue import ReadQueue
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 _RETRY: Final = 1.0  # seconds before a failed transaction is retried
 _CLOSE: Final = 10.0  # timeout for the last transaction, in seconds
 _MEASUREMENT: Final = 10.0  # seconds between measurements of a journal that nobody uses
 _MAX_OPERATIONS: Final = 20_000  # of one transaction
+_READING: Final = (
+    0.01  # seconds for reads between two transactions, at least; one of 256 messages takes some milliseconds
+)
 
 
 class _Order(NamedTuple):
@@ -63,7 +69,8 @@ class JournalThread:
         self._store = store
         self._queue: queue.SimpleQueue[Sequence[Operation] | _Order | None] = queue.SimpleQueue()
         self._ending = threading.Event()
-        self._reads: list[Read] = []  # pending
+        self._reads = ReadQueue()
+        self._committing = 0.0  # seconds for the last transaction
         self._unreadable = ""  # why messages cannot be read; empty if they can
         self._shortage = ""  # that was reported
         self._orders: list[_Order] = []  # of backups
@@ -181,7 +188,7 @@ class JournalThread:
         writes: list[Write] = []
         for operation in chain.from_iterable(submits):
             if isinstance(operation, Read):
-                self._reads.append(operation)
+                self._reads.add(operation)
             else:
                 writes.append(operation)
         self._try(partial(self._commit, writes) if writes else lambda: None, len(submits))
@@ -189,7 +196,8 @@ class JournalThread:
     def _commit(self, writes: Sequence[Write]) -> None:
         began = time.perf_counter()
         self._store.perform(writes)
-        self.statistics.committed(time.perf_counter() - began)
+        self._committing = time.perf_counter() - began
+        self.statistics.committed(self._committing)
 
     def _measure(self) -> None:
         """Measure the space of the journal, at most once per second."""
@@ -225,15 +233,21 @@ class JournalThread:
             self._report(Shortage(self._shortage))
 
     def _read(self) -> None:
-        """Read the requested messages; where the disk fails, retry later."""
-        reads, self._reads = self._reads, []
-        for read in reads:
+        """Read requested messages, until others have waited long enough; where the disk fails, retry later."""
+        end = time.perf_counter() + max(_READING, self._committing)
+        failed: list[Read] = []
+        is_read = False
+        while self._reads and (self._queue.empty() or time.perf_counter() < end):
+            read = self._reads.take()
             try:
                 self._report(self._store.read(read))
+                is_read = True
             except self._store.errors as error:
-                self._reads.append(read)
+                failed.append(read)
                 self._log_unreadable(str(error))
-        if reads and not self._reads:
+        for read in failed:
+            self._reads.add(read)
+        if is_read and not self._reads:
             self._log_unreadable("")
 
     def _log_unreadable(self, reason: str) -> None:
