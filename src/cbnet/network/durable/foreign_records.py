@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from cbnet.network.linkstate.records import RecordVersion, version_of
 from cbnet.network.protocol.frames import HomeRecord, RecordEntry
 
-_MAX_JOURNALS: Final = 1_000  # whose records were reviewed in one run; beyond that no others are
+MAX_REVIEWS: Final = 16  # in one run; beyond that versions are superseded unread, as a linked router forges them
 
 
 class ForeignRecord(NamedTuple):
@@ -38,6 +38,7 @@ class ForeignRecords:
         self._incarnation = incarnation
         self._recovered: RecordVersion | None = None if saved is None else version_of(saved)
         self._journals: set[int] = set()  # other ones, whose records were received
+        self._reviews = 0
         self._new: list[ForeignRecord] = []
         self._unfinished = 0
 
@@ -48,10 +49,10 @@ class ForeignRecords:
 
     def is_unknown(self, own: HomeRecord | RecordEntry) -> bool:
         """Return whether this router's journal does not know a version of its record, and has to review it."""
-        if not own.journal or own.incarnation == self._incarnation:
+        if not own.journal or own.incarnation == self._incarnation or self._reviews >= MAX_REVIEWS:
             return False
         if own.journal != self.journal:
-            return own.journal not in self._journals and len(self._journals) < _MAX_JOURNALS
+            return own.journal not in self._journals
         return self._recovered is None or version_of(own).is_newer(self._recovered)
 
     def add(self, neighbour: str, record: HomeRecord) -> None:
@@ -60,6 +61,7 @@ class ForeignRecords:
             self._recovered = version_of(record)
         else:
             self._journals.add(record.journal)
+        self._reviews += 1
         self._new.append(ForeignRecord(neighbour, record))
         self._unfinished += 1
 

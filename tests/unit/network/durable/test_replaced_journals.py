@@ -3,9 +3,11 @@
 from copy import deepcopy
 
 import pytest
+from msgspec.structs import replace
 from tests.support.durable_networks import DurableLab, answers, payloads, report
 from tests.support.signing_routers import signing
 
+from cbnet.network.durable.foreign_records import MAX_REVIEWS
 from cbnet.network.durable.home_log.journal import Loss, SaveLosses
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.protocol.frames import DurableLimit, DurableLimits, DurableLost, DurableRemove
@@ -190,6 +192,20 @@ def test_a_home_that_was_forgotten_before_its_journal_was_lost_has_no_subscripti
     number = alice.publish_durable({"x": 1}, b"0", timeout=30)
     net.run(2)
     assert (alice.receipts[number].subscriptions, alice.receipts[number].silent) == (0, [])
+
+
+def test_records_forged_of_other_journals_are_reviewed_a_few_times_only():
+    net, _, carol = home_lab(links="a-c b-c")
+    table = net.memory.router("c").durable.records.table
+    for number in range(3 * MAX_REVIEWS):
+        present = table.get("c")
+        forged = replace(present, incarnation=5, sequence=present.sequence + 1)
+        net.memory.router("b").durable.records.flood(forged)
+        net.memory.router("b").durable.records.flood(replace(forged, journal=number + 1))
+        net.run(0.3)
+    net.run(3)
+    assert 1 <= len(losses(carol)) <= MAX_REVIEWS
+    assert [each.name for each in report(net, carol).subscriptions] == ["orders"]
 
 
 def false_receipts(seed):
