@@ -45,7 +45,9 @@ class FormerAccounts:
     def ends_in(self, account: str) -> float | None:
         """Return the seconds until the subscriptions of an account end; None: they do not."""
         former, grace = self._all.get(account), self._context.settings.account_grace
-        return None if former is None or not grace else max(0.0, grace - former.seconds)
+        if not grace or self._links.access.has_account(account):
+            return None
+        return max(0.0, grace - (self._registry.former_seconds(account) if former is None else former.seconds))
 
     def check(self) -> None:
         """Do periodic work."""
