@@ -56,6 +56,7 @@ class Settings:
     history_messages: int = 1_000_000  # of these, at most
     history_bytes: int = 1 << 28  # of their contents, at most
     history_age: float = 86_400.0  # of the oldest; 0: no limit
+    sync: str = "always"  # or "interval": messages are answered before they are synced to disk, once a second
     account_grace: float = 604_800.0  # after which the durable subscriptions of a removed account end; 0: never
     settle: float = 0.05  # minimum between two versions of the topology
     overlap: float = 2.0  # for which earlier versions are kept after the newest is complete
@@ -76,6 +77,8 @@ class Settings:
             raise InputError(f"invalid number of trees: {self.trees}", hint=f"use from 1 to {MAX_TREES}")
         if self.commit not in ("publisher", "message"):
             raise InputError(f"unknown value {self.commit!r} of `commit`", hint="use publisher or message")
+        if self.sync not in ("always", "interval"):
+            raise InputError(f"unknown value {self.sync!r} of `sync`", hint="use always or interval")
         if len(set(self.roots)) < len(self.roots):
             raise InputError("two trees have the same root", hint="list each root once in `roots`")
         if not 0 < self.heartbeat < self.dead:

@@ -82,7 +82,7 @@ class TcpRouter:
         journal: the place for durable subscriptions.
         """
         owner = JournalOwner(settings.network, settings.home or settings.name, settings.name)
-        self._journal = None if journal is None else open_journal(journal, owner)
+        self._journal = None if journal is None else open_journal(journal, owner, is_synced=settings.sync == "always")
         opened = None if self._journal is None else OpenJournal(self._journal, self._journal.start(self._journalled))
         self.router = Router(settings, secrets.randbits(62), security.access, data, opened)
         self._contexts = security.contexts()

@@ -270,10 +270,12 @@ class JournalThread:
             self._loop.call_soon_threadsafe(self._on_event, event)
 
 
-def open_journal(place: JournalPlace, owner: JournalOwner) -> JournalThread:
-    """Return the journal at a place, which is created if it does not exist."""
+def open_journal(place: JournalPlace, owner: JournalOwner, *, is_synced: bool = True) -> JournalThread:
+    """Return the journal at a place, which is created if it does not exist; is_synced: before messages are answered."""
     if isinstance(place, Path):
-        return JournalThread(SqliteJournal(place, owner.home))
+        return JournalThread(SqliteJournal(place, owner.home, is_synced=is_synced))
+    if not is_synced:
+        raise InputError("a journal in PostgreSQL is always synced", hint='remove sync = "interval"')
     try:
         from cbnet.network.transport.journals.postgres_journal import PostgresJournal  # imports an optional package
     except ImportError as error:
