@@ -23,7 +23,7 @@ from cbnet.network.link.counters import Event
 from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.frames import Announce
 
-_WINDOW: Final = 4  # frames that a neighbour has not handled yet; it may be 0.2 s away
+_WINDOW: Final = 3  # frames that a neighbour has not handled yet; it may be 0.2 s away
 _MOST: Final = 256  # frames that wait for one neighbour
 
 

@@ -3,7 +3,8 @@
 Bytes arrive in chunks. Plain messages are handled in a kernel, for at most a short time slice (`fast_forwarding`). All
 other frames are decoded and processed in small batches; after `TIME_SLICE` seconds the rest waits until the other
 connections have been served. A nested message may take most of a second, so nested messages are processed one by one.
-Announcements with few filters are processed together, so that the resulting changes are forwarded together.
+Announcements with few filters are processed together, so that the resulting changes are forwarded together; the parts
+of a long change are processed one by one.
 
 Processor time belongs to *payers* (`processor_turns`): what one has beyond its turn waits, link by link.
 
@@ -38,6 +39,7 @@ from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.link import Link
 from cbnet.network.link.reserve import Reserve
 from cbnet.network.protocol.frames import (
+    Announce,
     DurableLimit,
     DurableMove,
     DurablePeek,
@@ -321,11 +323,16 @@ def _read(connection: Connection, data: Data, start: int) -> _Batch:
             if frame is not None:
                 frames.append(frame)
             is_durable = isinstance(frame, Packet) and frame.durable is not None
-            if number in _ALONE:
+            if number in _ALONE or _is_part(frame):
                 break
     except WireError as error:
         return _Batch(frames, start, error.reason)
     return _Batch(frames, start) if frames or reader.skipped else _NOTHING
+
+
+def _is_part(frame: Frame | None) -> bool:
+    """Return whether a frame is a part of a long change: filters with conditions may take 10 ms."""
+    return isinstance(frame, Announce) and bool(frame.changes) and not frame.changes[-1].is_last
 
 
 class _Account:

@@ -23,6 +23,7 @@ from cbnet.network.protocol.frames import (
     Publish,
     Replay,
     StatusRequest,
+    StreamChange,
     Subscribe,
     TableRequest,
 )
@@ -459,6 +460,21 @@ def test_announcements_of_few_filters_are_processed_together(router):
         router.add(one, frames)
         assert router.frames(one) == frames
         assert [len(frames) for _, frames in router.calls] == [module.BATCH, 3, 3]
+
+    router(story, seconds=0.0)
+
+
+def test_parts_of_a_long_announcement_are_processed_one_by_one(router):
+    def part(*, is_last):
+        change = StreamChange(number=1, sequence=2, side=b"", base=0, added=[0], removed=[], is_last=is_last)
+        return Announce([b"\x90"], [], [change], [])
+
+    async def story(router):
+        one = FakeConnection()
+        frames = [FAST[0], part(is_last=False), part(is_last=False), FAST[1], part(is_last=True), part(is_last=True)]
+        router.add(one, frames)
+        assert router.frames(one) == frames
+        assert [len(frames) for _, frames in router.calls] == [2, 1, 3]
 
     router(story, seconds=0.0)
 
