@@ -153,7 +153,8 @@ class AsyncClient(ClientState):
         self.name = hello.name
         self._numbers = count(1)
         connect = dialler or partial(dial, context=None if tls is None else client_context(tls))
-        self._inbox = ClientInbox(hello, addresses, connect, new_publisher() if publisher is None else publisher)
+        numbered = new_publisher() if publisher is None else publisher
+        self._inbox = ClientInbox(hello, addresses, connect, numbered, follows=dialler is None)
         self._link = self._inbox.link
 
     # --- public API

@@ -40,15 +40,17 @@ def _ignore(_: int) -> None:
 class ClientInbox:
     """The owner of the link of one client."""
 
-    def __init__(self, hello: Hello, addresses: Sequence[Address], dial: Dial, publisher: DurablePublisher) -> None:
-        """Start dialling; dial: opens a connection to an address. publisher: numbers the durable messages."""
+    def __init__(
+        self, hello: Hello, addresses: Sequence[Address], dial: Dial, publisher: DurablePublisher, *, follows: bool
+    ) -> None:
+        """Start dialling; dial, follows: as in `ClientLink`. publisher: numbers the durable messages."""
         self.lost = 0  # messages that a router dropped because this client read too slowly
         self.refused = 0  # messages published without `wait` that the router refused
         self.refusal = ""  # the reason for the last of them
         self.on_event: EventHandler | None = None
         self.interruption = Interruption()
         self._loop = asyncio.get_running_loop()
-        self.link = ClientLink(self, hello, addresses, dial)
+        self.link = ClientLink(self, hello, addresses, dial, follows=follows)
         self.registered = Registrations(self.link, self._report)
         self._hops: dict[int, list[Hop]] = {}  # of open traces, by the number of the message
         self.durable = DurablePublishing(self.link, publisher)

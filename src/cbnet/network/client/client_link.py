@@ -73,8 +73,10 @@ def client_hello(name: str, network: str, token: str) -> Hello:
 class ClientLink:
     """The connection of one client."""
 
-    def __init__(self, owner: ClientInbox, hello: Hello, addresses: Sequence[Address], dial: Dial) -> None:
-        """Start dialling; dial: opens a connection to an address."""
+    def __init__(
+        self, owner: ClientInbox, hello: Hello, addresses: Sequence[Address], dial: Dial, *, follows: bool = True
+    ) -> None:
+        """Start dialling; dial: opens a connection to an address; follows: also to those that routers name."""
         self.router = ""  # name of the current or last router
         self.reconnects = 0
         self.connection: Connection | None = None  # admitted by the router
@@ -85,6 +87,7 @@ class ClientLink:
         self._hello = hello
         self._addresses = addresses
         self.dial = dial
+        self._follows = follows
         self._address: Address | None = None  # of the last router dialled
         self._following: Address | None = None  # to dial before those of the list
         self._loop = asyncio.get_running_loop()
@@ -128,7 +131,8 @@ class ClientLink:
 
     def may_dial(self, address: Address) -> bool:
         """Return whether the client may connect to an address that a router has named: its token must stay secret."""
-        return address in self._addresses or not self._hello.token or address.is_loopback
+        is_safe = address in self._addresses or not self._hello.token or address.is_loopback
+        return self._follows and is_safe
 
     def leave(self, problem: str, address: Address | None = None) -> bool:
         """Close the connection and dial an address, or the next router; return False, and do nothing, without one."""
