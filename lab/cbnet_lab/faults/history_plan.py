@@ -29,6 +29,10 @@ PROCESS_FAULTS: Final = (*_ROUTER_FAULTS, *_LINK_FAULTS, "leave")
 _MEMORY_SECONDS = (3.0, 6.0, 12.0, 40.0)
 _REPLAYED, _PLAIN = 0.35, 0.35  # shares of histories with subscriptions from the past, and with plain subscribers
 _LIMITED = 0.3  # share of histories with subscriptions of another account that are often full
+_GROUPS = 0.4  # share of histories with a home group
+GROUP: Final = "g"  # its home
+KILL_FOR_GOOD: Final = "kill for good"
+CLOCK_RATES: Final = (0.68, 0.68, 1.4)  # rates of the clock by which a router counts its lease
 
 
 @dataclass(frozen=True)
@@ -61,12 +65,21 @@ class HistoryPlan:
     publishers: Mapping[str, Sequence[str]]  # by name: the routers to which it connects, in turn
     faults: Sequence[Fault]
     seconds: float = _PROCESS_SECONDS
-    logs: Mapping[str, str] = field(default_factory=dict)  # by router: the predicate of its log
+    logs: Mapping[str, str] = field(default_factory=dict)  # by home: the predicate of its log
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by home: the routers that may hold it
 
     @property
     def homes(self) -> list[str]:
-        """The routers that store durable subscriptions."""
+        """The homes that store durable subscriptions."""
         return sorted({each.home for each in self.subscriptions if each.kind == "durable"})
+
+    def routers_of(self, home: str) -> Sequence[str]:
+        """Return the routers that may hold a home."""
+        return self.groups.get(home, (home,))
+
+    def home_of(self, router: str) -> str:
+        """Return the home that a router may hold."""
+        return next((home for home, routers in self.groups.items() if router in routers), router)
 
     @classmethod
     def of_processes(cls, seed: int) -> HistoryPlan:
@@ -98,7 +111,16 @@ class HistoryPlan:
         seconds = random.choice(_MEMORY_SECONDS)
         routers, links = _network(random, (1, 2, 3, 3, 4, 5), extra=2)
         is_early = random.random() < 0.8  # otherwise subscriptions are made under faults
-        subscriptions = _durable(random, routers, 3, 0.0 if is_early else seconds)
+        chance = Random(f"group {seed}")
+        groups: dict[str, list[str]] = {}
+        if len(routers) > 1 and chance.random() < _GROUPS:
+            groups = {GROUP: chance.sample(routers, chance.randint(2, min(3, len(routers))))}
+        group = groups.get(GROUP, [])
+        singles = [each for each in routers if each not in group]
+        mortal = _mortal(chance, routers, links, group)
+        last = 0.0 if is_early else seconds
+        subscriptions = _durable(random, singles, 3, last) if singles else []
+        subscriptions = [each for _ in groups for each in _durable(random, [GROUP], 1, last)] + subscriptions
         logs: dict[str, str] = {}
         if random.random() < _REPLAYED:
             homes = list(dict.fromkeys(each.home for each in subscriptions))
@@ -107,7 +129,7 @@ class HistoryPlan:
             }
             count = random.randint(2, _MAX_PAST)
             subscriptions += [_past(random, number, logs, seconds) for number in range(count)]
-        if random.random() < _PLAIN:
+        if random.random() < _PLAIN and not mortal:  # a plain client may get again what comes over another router
             subscriptions += [_plain(random, number, routers) for number in range(3)]
         subscriptions += _limited(seed, subscriptions)
         publishers = _publishers(random, routers)
@@ -117,13 +139,19 @@ class HistoryPlan:
             FaultRate("cut", _names(links), 0.08, 4.0), FaultRate("half-noticed cut", _names(links), 0.08, 4.0),
             FaultRate("silent cut", _names(links), 0.08, 4.0), FaultRate("move", [*publishers], 0.09),
             FaultRate("clock jump", routers, 0.09, sizes=(-100.0, -1.0, 1.0, 5.0, 100.0)),
-            FaultRate("full disk", routers, 0.03, 4.0), FaultRate("slow disk", routers, 0.06, 4.0, (0.001, 0.1, 2.0)),
+            FaultRate("full disk", singles, 0.03, 4.0), FaultRate("slow disk", singles, 0.06, 4.0, (0.001, 0.1, 2.0)),
             FaultRate("leave", [*clients, *publishers], 0.09, 4.0),
             FaultRate("leave silently", [*clients, *publishers], 0.09, 4.0),
             FaultRate("impersonate", ["x0", "x1"], 0.08),
         ]  # fmt: skip
+        if groups:
+            rates += [
+                FaultRate("suspend", group, 0.09, 4.0), FaultRate("database cut", group, 0.15, 6.0),
+                FaultRate("slow clock", group, 0.15, 20.0, CLOCK_RATES), FaultRate("database away", [GROUP], 0.05, 4.0),
+            ]  # fmt: skip
         faults = random_schedule(random, rates, 0.0, seconds)
-        return cls(routers, links, subscriptions, publishers, faults, seconds, logs)
+        faults += [Fault(chance.uniform(0.0, seconds), KILL_FOR_GOOD, each) for each in mortal]
+        return cls(routers, links, subscriptions, publishers, faults, seconds, logs, groups)
 
 
 def _network(random: Random, sizes: Sequence[int], extra: int) -> tuple[list[str], list[tuple[str, str]]]:
@@ -177,6 +205,26 @@ def _plain(random: Random, number: int, routers: Sequence[str]) -> PlannedSubscr
 
 def _publishers(random: Random, routers: Sequence[str]) -> dict[str, Sequence[str]]:
     return {f"p{n}": random.sample(routers, random.randint(1, len(routers))) for n in range(random.randint(1, 3))}
+
+
+def _mortal(
+    random: Random, routers: Sequence[str], links: Sequence[tuple[str, str]], group: Sequence[str]
+) -> list[str]:
+    """Return routers of a group that may be killed for good: one is left, and the others stay connected."""
+    mortal: list[str] = []
+    for each in random.sample(group, random.randint(0, max(0, len(group) - 1))):
+        lefts = ([router for router in routers if router not in dead] for dead in ({each}, {*mortal, each}))
+        if all(_is_connected(left, links) for left in lefts):  # one that does not run then is not killed
+            mortal.append(each)
+    return mortal
+
+
+def _is_connected(routers: Sequence[str], links: Sequence[tuple[str, str]]) -> bool:
+    reached = [routers[0]]
+    for each in reached:  # grows during the loop
+        ends = [{*link} - {each} for link in links if each in link]
+        reached += [other for (other,) in ends if other in routers and other not in reached]
+    return len(reached) == len(routers)
 
 
 def _names(links: Sequence[tuple[str, str]]) -> list[str]:

@@ -1,7 +1,8 @@
 """A random history in simulated time: durable publishers and subscribers of a small network, under faults.
 
-Some histories have subscriptions that start in the past, or plain subscribers. Some publishers impersonate others. At
-the end all faults are repaired, and the remaining messages are delivered. The seed determines all of it.
+Some histories have subscriptions that start in the past, or plain subscribers, or a home group. Some publishers
+impersonate others. At the end all faults are repaired, except that some routers were killed for good, and the remaining
+messages are delivered. The seed determines all of it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from itertools import cycle
 from random import Random
 from typing import Any, TypeAlias
 
@@ -30,17 +32,19 @@ from cbnet.network.protocol.frames import (
     Subscribed,
 )
 from cbnet.network.protocol.reasons import ReasonCode
+from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.rights import Rights
 from cbnet.network.security.tokens import new_token
 from cbnet.network.simulation.durable_client import DurableMemoryClient, StoredMessage
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import MemoryNetwork
+from cbnet.network.simulation.shared_disk import LeasedDisk, SharedDisk
 from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults import record
 from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.memory import MemoryFaults
-from cbnet_lab.faults.history_plan import KEYS, HistoryPlan, PlannedSubscription
+from cbnet_lab.faults.history_plan import KEYS, KILL_FOR_GOOD, HistoryPlan, PlannedSubscription
 
 AGAIN = "subscribe again"  # unacknowledged messages are delivered again
 _ACK_WAIT = 3.0  # seconds
@@ -58,6 +62,8 @@ _RETRY = 1.0  # seconds after which a subscription that cannot be written is tri
 _DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
 _LOG_LIMITS = (1_000_000, 10)  # messages
 _OWN, _OTHER = "own", "other"  # accounts: of publishers and most subscribers, and of full subscriptions
+_PATIENCE = 1.0  # seconds before a client without a connection tries another router
+_ELSEWHERE = (ReasonCode.OTHER_HOME, ReasonCode.OTHER_HISTORY, ReasonCode.NO_HISTORY)
 
 NewDisk: TypeAlias = Callable[..., MemoryDisk]
 
@@ -102,13 +108,17 @@ class MemorySubscriber(DurableMemoryClient):
 
     def __init__(self, history: MemoryHistory, planned: PlannedSubscription, name: str) -> None:
         token = history.tokens[_OTHER if planned.limit else _OWN]
-        super().__init__(history.memory, name, planned.home, token=token)
+        self._routers = cycle(history.plan.routers_of(planned.home))
+        super().__init__(history.memory, name, next(self._routers), token=token)
         self._history, self._planned = history, planned
+        self._alone_at = ""  # router to which there was no connection at the last check
         self.at = planned.at  # seconds from the beginning
         self.on_answer = self._answered
         self.on_delivery = lambda delivered: self._record(0, 1, delivered.payload)
         self.acknowledges = self._stored
         history.clients[name] = self
+        if planned.home in history.plan.groups:
+            history.memory.every(_PATIENCE, self._seek)
 
     def begin(self) -> None:
         """Start the subscription."""
@@ -133,9 +143,23 @@ class MemorySubscriber(DurableMemoryClient):
                 start=start,
             )
 
+    def _seek(self) -> None:
+        """Connect to another router of the home group if there has been no connection for some time."""
+        is_alone = self.end is None and not self.is_disconnected and not self.is_frozen
+        before, self._alone_at = self._alone_at, self.router if is_alone else ""
+        if is_alone and before == self.router:
+            self._alone_at = ""
+            self.move(next(self._routers))
+
     def _answered(self, frame: Frame) -> None:
         """Record a frame other than a message; subscribe again until all routers have confirmed."""
         now, name = self._memory.now, self._planned.name
+        if (
+            isinstance(frame, RefusedFrame)
+            and frame.code in _ELSEWHERE
+            and self._planned.home in self._history.plan.groups
+        ):
+            self.move(next(self._routers))
         if isinstance(frame, Replaying):
             self._history.record(record.ReplayEvent(now, self.name, name, frame.first))
         elif isinstance(frame, Lost | DurableLost):
@@ -166,7 +190,9 @@ class MemorySubscriber(DurableMemoryClient):
 
     def _record(self, offset: int, deliveries: int, payload: bytes) -> None:
         name, now = self._planned.name, self._memory.now
-        self._history.record(record.ReceiveEvent(now, self.name, name, offset, deliveries, *record.sender(payload)))
+        self._history.record(
+            record.ReceiveEvent(now, self.name, name, offset, deliveries, *record.sender(payload), router=self.router)
+        )
 
 
 class MemoryHistory:
@@ -176,35 +202,47 @@ class MemoryHistory:
         """Build the network of a seed; disk: a factory of disks."""
         self.events: list[record.RunEvent] = []
         self.record = self.events.append
-        self._plan = plan = HistoryPlan.in_memory(seed)
+        self.plan = plan = HistoryPlan.in_memory(seed)
         self.random = random = Random(seed)
         self.memory = memory = MemoryNetwork(seed, is_fast=random.random() < 0.3)
         has_accounts = any(each.limit for each in plan.subscriptions)
         accounts = {name: new_token(name) for name in (_OWN, _OTHER)} if has_accounts else {}
         self.tokens = defaultdict(str, {name: each.token for name, each in accounts.items()})
         clients = {name: Account(Rights(), each.hash) for name, each in accounts.items()} if has_accounts else None
+        groups = {home: [*routers] for home, routers in plan.groups.items()}
+        begin = record.BeginEvent(memory.now, len(plan.routers), _SLACK, _RECOVERY, harmless=[AGAIN], groups=groups)
+        self.record(begin)
+        self._shared = {
+            home: SharedDisk(memory, delay=random.choice(_DISK_DELAYS), on_taken=partial(self._taken_by, home))
+            for home in plan.groups
+        }
+        limits: dict[str, int] = {}  # by home
         for name in plan.routers:
-            has_disk = name in plan.homes or random.random() < 0.7
-            own = disk(memory, delay=random.choice(_DISK_DELAYS)) if has_disk else None
-            log, most = plan.logs.get(name, ""), random.choice(_LOG_LIMITS)
-            memory.add(
-                Settings(name, history=log, history_messages=most, **routing.settings), disk=own, access=Access(clients)
-            )
+            home = plan.home_of(name)
+            own: MemoryDisk | LeasedDisk | None = None
+            if home in self._shared:
+                own = LeasedDisk(memory, self._shared[home], name)
+            elif name in plan.homes or random.random() < 0.7:
+                own = disk(memory, delay=random.choice(_DISK_DELAYS))
+            log, most = plan.logs.get(home, ""), random.choice(_LOG_LIMITS)
+            most = limits.setdefault(home, most)
+            settings = Settings(name, home=home, history=log, history_messages=most, **routing.settings)
+            memory.add(settings, disk=own, access=Access(clients))
         for link in plan.links:
             memory.add_cable(*link)
         memory.run(5)
-        self.record(record.BeginEvent(memory.now, len(plan.routers), _SLACK, _RECOVERY, harmless=[AGAIN]))
         self.clients: dict[str, DurableMemoryClient] = {}
         self.publishers = [MemoryPublisher(self, name, routers[0]) for name, routers in plan.publishers.items()]
         self._subscribers = [MemorySubscriber(self, each, name) for each in plan.subscriptions for name in each.clients]
-        acts = {"move": self._move, "impersonate": self._impersonate}
+        acts = {"move": self._move, "impersonate": self._impersonate, KILL_FOR_GOOD: self._kill_for_good}
         self._driver = FaultDriver(MemoryFaults(memory, self.clients, acts), self.record)
+        self._dead: set[str] = set()  # routers that were killed for good
         self.is_over = False  # whether all faults are over
         self._taken: set[int] = set()  # incarnations that publishers impersonate
 
     def run(self) -> list[record.RunEvent]:
         """Run to the end; return the record."""
-        memory, plan = self.memory, self._plan
+        memory, plan = self.memory, self.plan
         for each in self._subscribers:
             if each.at == 0:
                 each.begin()
@@ -220,9 +258,30 @@ class MemoryHistory:
         self.record(record.EndEvent(memory.now, self._waiting()))
         return self.events
 
+    def _taken_by(self, home: str, router: str) -> None:
+        self.record(record.HoldEvent(self.memory.now, home, router))
+
+    def _alive(self) -> str:
+        """Return a router that was not killed for good."""
+        return self.random.choice([each for each in self.plan.routers if each not in self._dead])
+
     def _move(self, fault: Fault) -> bool:
-        self.clients[fault.of].move(self.random.choice(self._plan.routers))
+        self.clients[fault.of].move(self._alive())
         return True
+
+    def _kill_for_good(self, fault: Fault) -> bool:
+        """Kill a router that does not come back; its publishers find another one."""
+        if self.memory.hosts[fault.of].router is None:
+            return False
+        self._dead.add(fault.of)
+        self.memory.kill(fault.of, silently=self.random.random() < 0.5)
+        for publisher in self.publishers:
+            self.memory.after(self.random.uniform(0.1, _PATIENCE), partial(self._leave_dead, publisher))
+        return True
+
+    def _leave_dead(self, publisher: MemoryPublisher) -> None:
+        if publisher.router in self._dead:
+            publisher.move(self._alive())
 
     def _impersonate(self, fault: Fault) -> bool:
         """Add a publisher that uses the incarnation of another, as seen by subscribers."""
@@ -231,7 +290,7 @@ class MemoryHistory:
         } - self._taken
         if not incarnations or fault.of in self.clients:
             return False
-        client, incarnation = MemoryPublisher(self, fault.of, self.random.choice(self._plan.routers)), min(incarnations)
+        client, incarnation = MemoryPublisher(self, fault.of, self._alive()), min(incarnations)
         self._taken.add(incarnation)
         client.publisher = DurablePublisher(incarnation)
         self.publishers.append(client)
@@ -247,7 +306,7 @@ class MemoryHistory:
         for disk in (host.disk for host in memory.hosts.values() if host.disk is not None):
             disk.delay = _DISK_DELAYS[0]
         self.record(record.HealEvent(memory.now))
-        if any(each.kind == "plain" for each in self._plan.subscriptions):
+        if any(each.kind == "plain" for each in self.plan.subscriptions):
             memory.run(_RECOVERY)  # from then on, plain subscribers must not miss messages
             for publisher in self.publishers:
                 publisher.publish_burst()
@@ -256,7 +315,7 @@ class MemoryHistory:
         while memory.now < end and not (is_idle and was_idle):
             received = self._received
             memory.run(_STEP)
-            is_reading = bool(self._plan.logs) and self._received > received
+            is_reading = bool(self.plan.logs) and self._received > received
             is_idle, was_idle = not is_reading and self._is_idle(), is_idle
 
     @property
@@ -265,10 +324,12 @@ class MemoryHistory:
 
     def _record_logs(self) -> None:
         """Record the logs of routers."""
-        for name, predicate in self._plan.logs.items():
-            disk, state = self.memory.hosts[name].disk, self.memory.router(name).durable.history_status()
-            assert disk is not None
-            assert state is not None
+        for name, predicate in self.plan.logs.items():
+            holder = self._holder(name)
+            disk = None if holder is None else self.memory.hosts[holder.settings.name].disk
+            state = None if holder is None else holder.durable.history_status()
+            if disk is None or state is None:
+                continue  # nobody holds the home, which is a finding
             kept = ((offset, each) for offset, each in disk.entries(HISTORY_ID).items() if not is_note(each))
             messages = [(offset, *record.sender(decode(each.content)[2])) for offset, each in kept]
             self.record(record.KeptEvent(self.memory.now, name, predicate, state.first, messages))
@@ -278,6 +339,16 @@ class MemoryHistory:
         return not any(self._waiting().values()) and not any(len(each.publisher) for each in self.publishers)
 
     def _waiting(self) -> dict[str, int]:
-        homes = (self.memory.router(home) for home in self._plan.homes)
-        kept = (each for home in homes for each in home.durable.registry.all(None))
-        return {each.saved.name: each.cursor.messages for each in kept}
+        waiting: dict[str, int] = {}
+        for home in self.plan.homes:
+            holder = self._holder(home)
+            if holder is None:
+                waiting[f"home {home}, which nobody holds"] = 1
+            else:
+                waiting |= {each.saved.name: each.cursor.messages for each in holder.durable.registry.all(None)}
+        return waiting
+
+    def _holder(self, home: str) -> Router | None:
+        """Return the router that holds a home."""
+        running = (self.memory.hosts[name].router for name in self.plan.routers_of(home))
+        return next((each for each in running if each is not None and each.durable.is_holder), None)

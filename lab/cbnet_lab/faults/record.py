@@ -30,7 +30,8 @@ class BeginEvent(RunEvent, frozen=True):
 
     slack: maximum delay with which clients observe events. recovery: maximum time from the heal, or from the last
     change, until everything works again. delay: maximum time of a message in the network. harmless: faults after which
-    no message may be missed. All times are in seconds.
+    no message may be missed. groups: the routers that may hold a home, where it is not that of one router. All times
+    are in seconds.
     """
 
     routers: int
@@ -38,6 +39,7 @@ class BeginEvent(RunEvent, frozen=True):
     recovery: float
     delay: float = 2.0
     harmless: list[str] = []
+    groups: dict[str, list[str]] = {}
 
 
 class SubscribeEvent(RunEvent, frozen=True):
@@ -114,6 +116,14 @@ class ReceiveEvent(RunEvent, frozen=True):
     number: int
     message: dict[str, Any] | None = None
     payload: str = ""
+    router: str = ""  # that has sent it, if that is to be checked
+
+
+class HoldEvent(RunEvent, frozen=True):
+    """A router takes a home."""
+
+    home: str
+    router: str
 
 
 class AcknowledgeEvent(RunEvent, frozen=True):

@@ -22,6 +22,7 @@ order         a later message of a publisher has a lower offset, or reached a cl
               messages of a log arrived out of order; or messages for a plain subscriber, although nothing failed
 refused       a message was refused although no disk was full, all routers had confirmed all homes, and no clock jumped;
               or the receipt counts a refusal of a subscription that has the message, or of none
+stale         a router has sent messages of a home that another router had taken
 unanswered    a publisher got no answer in time; or the answer reports silent homes, although all faults were repaired
               in time and no clock jumped; or a subscription from the past never started
 no reply      a request got no reply, although the network has settled and a holder can be reached
@@ -46,6 +47,7 @@ from cbnet_lab.faults.check.durable import DurableCheck, LogCheck, ReplayCheck
 from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.plain import NetworkState, PlainCheck, PlainSubscription, RequestCheck
 
+_FLIGHT = 0.1  # seconds that a message of a simulated router takes to its client, at most
 GRACE = 1.0  # seconds for which a publisher waits for an answer after its timeout
 
 
@@ -63,6 +65,7 @@ class Checker:
         self._logs: list[record.KeptEvent] = []
         self._published: dict[Identity, record.PublishEvent] = {}
         self._receipts: dict[Identity, record.ReceiptEvent] = {}
+        self._holders: dict[str, tuple[str, float]] = {}  # by home: the router that has taken it last, and when
         self._full: set[str] = set()  # routers whose disk is full
         self._freed = -inf  # time when a disk was last full
         self._jumped = -inf  # time of the last clock jump
@@ -99,6 +102,8 @@ class Checker:
                 self._add_receipt(event)
             case record.ReceiveEvent():
                 self._receive(event)
+            case record.HoldEvent(at, home, router):
+                self._holders[home] = router, at
             case record.AcknowledgeEvent():
                 self._durable[event.subscription].acknowledge(event)
             case record.LostEvent():
@@ -140,7 +145,9 @@ class Checker:
         elif event.kind == "offer":
             self._requests.offer(event)
         elif event.kind == "durable":
-            self._durable.setdefault(name, DurableCheck(event, findings, self._begin.slack)).parts.add(event.client)
+            group = self._begin.groups.get(event.home, ())
+            check = DurableCheck(event, findings, self._begin.slack, group)
+            self._durable.setdefault(name, check).parts.add(event.client)
         else:
             self._replays.setdefault(name, ReplayCheck(event, findings)).parts.add(event.client)
 
@@ -165,6 +172,9 @@ class Checker:
         elif isinstance(own, PlainSubscription):
             self._plain.receive(event)
         else:
+            router, since = self._holders.get(own.home, (event.router, event.at))
+            if event.router not in ("", router) and event.at - since > _FLIGHT:
+                self.findings.violate("stale", f"{own.text(event)}, sent by {event.router}; {router} holds {own.home}")
             own.receive(event, self._published.get((event.publisher, event.number)))
 
     def _lost(self, event: record.LostEvent) -> None:
@@ -219,19 +229,19 @@ class Checker:
         has_time = deadline > max(self._state.recovered, publish.at + self._begin.recovery)
         if event.outcome == "silent" and has_time and self._jumped < publish.at:
             self.findings.violate("unanswered", f"{text}: silent")
-        if event.outcome == "refused" and not self._may_refuse(publish):
+        if event.outcome == "refused" and not self._may_refuse(publish, event):
             self.findings.violate("refused", f"{text}: {event.reason}")
 
-    def _may_refuse(self, publish: record.PublishEvent) -> bool:
+    def _may_refuse(self, publish: record.PublishEvent, receipt: record.ReceiptEvent) -> bool:
         """Return whether a message may be refused.
 
         It may if a disk was full, a home was not known to all routers, or a clock has jumped since it was published.
-        One router may have stored later messages at the home before another router, which knows the home, sends this
-        one; or the timeout of this message had expired by the clock of a router.
+        Later messages may have been stored at the home before this one: sent by another router, or over a tree, for a
+        subscription that this router did not know. Or its timeout had expired by the clock of a router.
         """
         was_full = bool(self._full) or self._freed >= publish.at - self._begin.recovery
-        matching = (each for each in self._durable.values() if each.matches(publish.message))
-        return was_full or self._jumped >= publish.at or any(each.confirmed >= publish.at for each in matching)
+        refusing = (each for each in self._durable.values() if f"{each.home}: " in receipt.reason)
+        return was_full or self._jumped >= publish.at or any(each.confirmed >= publish.at for each in refusing)
 
     # --- the end
 

@@ -8,7 +8,7 @@ durable at 3          1     2  3  4        with its own offsets, in the order of
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
@@ -34,8 +34,10 @@ class _Stored:
 class DurableCheck(SubscriptionCheck):
     """The check of one durable subscription."""
 
-    def __init__(self, first: record.SubscribeEvent, findings: Findings, slack: float) -> None:
-        super().__init__(first, findings)
+    def __init__(
+        self, first: record.SubscribeEvent, findings: Findings, slack: float, group: Collection[str] = ()
+    ) -> None:
+        super().__init__(first, findings, group)
         self._slack = slack
         self._ack_wait = first.ack_wait - slack
         self.is_past = first.age is not None  # whether it starts in the past
@@ -45,6 +47,7 @@ class DurableCheck(SubscriptionCheck):
         self._offsets: dict[int, _Stored] = {}
         self._faults = -inf  # time of the last fault of its home or a client
         self._home_faults = -inf
+        self._active: set[tuple[str, str]] = set()  # faults of a home group or a client that have not ended
         self._highest: dict[tuple[str, str], tuple[int, float]] = {}  # by client and publisher: offset, time
 
     @property
@@ -57,7 +60,8 @@ class DurableCheck(SubscriptionCheck):
         super().fault(event)
         if event.of in self.parts:
             self._faults = event.at
-        if event.of == self.home:
+            (self._active.discard if event.is_end else self._active.add)((event.of, event.kind))
+        if event.of in self.routers:
             self._home_faults = event.at
             if self.confirmed == inf and not self._offsets:
                 self.start = None  # it may not be on disk yet, and may start elsewhere when created again
@@ -87,7 +91,8 @@ class DurableCheck(SubscriptionCheck):
 
     def _may_repeat(self, stored: _Stored, now: float) -> bool:
         """Return whether redelivery is allowed: no acknowledgement in time, or a fault since the last delivery."""
-        if self._faults >= stored.received - self._slack:
+        is_group = len(self.routers) > 1  # its router may lose the home while a fault lasts, and later
+        if self._faults >= stored.received - self._slack or (is_group and self._active):
             return True
         is_late = stored.acknowledged - stored.received >= self._ack_wait
         return is_late and now - stored.received >= self._ack_wait

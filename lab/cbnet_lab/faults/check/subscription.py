@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache, lru_cache
 from math import inf
 from typing import Any
@@ -20,13 +21,15 @@ _parse = cache(parse)
 class SubscriptionCheck:
     """A subscription: its predicate, home and clients."""
 
-    def __init__(self, first: SubscribeEvent, findings: Findings) -> None:
+    def __init__(self, first: SubscribeEvent, findings: Findings, group: Collection[str] = ()) -> None:
+        """Initialise; group: the routers that may hold its home, if they are several."""
         self.name = first.subscription
         self.home = first.home
+        self.routers = frozenset((first.home, *group))
         self.since = first.at
         self.confirmed = inf  # time when all routers had confirmed it
         self.findings = findings
-        self.parts = {first.home}  # routers and clients whose faults affect it
+        self.parts = {*self.routers}  # routers and clients whose faults affect it
         self.is_live = True
         self.is_away = False
         self.predicate = first.predicate

@@ -12,6 +12,8 @@ from typing import Protocol
 
 from cbnet_lab.faults.record import FaultEvent
 
+_BESIDE = ("slow disk", "slow clock")  # a router may be killed meanwhile
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -41,7 +43,7 @@ class FaultRate:
 
 
 def random_schedule(random: Random, rates: Sequence[FaultRate], first: float, last: float) -> list[Fault]:
-    """Return random faults between two times, in order; faults of one part do not overlap, except slow disks."""
+    """Return random faults between two times, in order; faults of one part do not overlap, except `_BESIDE`."""
     faults: list[Fault] = []
     for rate in rates:
         at = first + random.expovariate(rate.per_second) if rate.parts else last
@@ -50,9 +52,9 @@ def random_schedule(random: Random, rates: Sequence[FaultRate], first: float, la
             faults.append(Fault(at, rate.kind, random.choice(rate.parts), duration, random.choice(rate.sizes)))
             at += random.expovariate(rate.per_second)
     schedule: list[Fault] = []
-    busy: dict[tuple[str, bool], float] = {}  # by part: end of its last fault
+    busy: dict[tuple[str, str], float] = {}  # by part: end of its last fault
     for fault in sorted(faults, key=lambda each: each.at):
-        part = fault.of, fault.kind == "slow disk"  # a router may be killed while its disk is slow
+        part = fault.of, fault.kind if fault.kind in _BESIDE else ""
         if busy.get(part, 0.0) <= fault.at:
             schedule.append(fault)
             busy[part] = fault.end

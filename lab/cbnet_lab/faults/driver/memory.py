@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
+from cbnet.network.simulation.shared_disk import LeasedDisk
 from cbnet_lab.faults.driver.driver import Fault
 
 _DISK_DELAY = 0.01  # of a disk that is not slow, in seconds
@@ -21,6 +22,10 @@ class MemoryFaults:
     cut, half-noticed cut, silent cut         a link, noticed by both ends, one or none
     partition                                 all links between some routers, such as 1,2,5, and the others
     clock jump, full disk, slow disk          of a router
+    suspend                                   a router's process; the others notice that it is silent
+    database cut, slow clock                  of a router of a home group: it does not reach the database; the clock by
+                                              which it counts its lease runs at this rate
+    database away                             that of a home group
     leave, leave silently, stall, slow        a client disconnects, or stops reading: until it is dropped, or for less
     """
 
@@ -56,6 +61,10 @@ class MemoryFaults:
                 memory.jump_clock(of, fault.size)
             case "full disk" | "slow disk":
                 return self._set_disk(of, is_full=kind == "full disk", delay=fault.size or _DISK_DELAY)
+            case "suspend":
+                memory.hosts[of].suspend()
+            case "database away" | "database cut" | "slow clock":
+                return self._set_database(fault, is_broken=True)
             case "leave" | "leave silently":
                 self._clients[of].disconnect(silently=kind == "leave silently")
             case "stall" | "slow":
@@ -74,6 +83,10 @@ class MemoryFaults:
                     self._memory.repair(*cable)
             case "full disk" | "slow disk":
                 self._set_disk(fault.of, is_full=False, delay=_DISK_DELAY)
+            case "suspend":
+                self._memory.hosts[fault.of].resume()
+            case "database away" | "database cut" | "slow clock":
+                self._set_database(fault, is_broken=False)
             case "leave" | "leave silently":
                 self._clients[fault.of].reconnect()
 
@@ -89,6 +102,19 @@ class MemoryFaults:
             self._memory.cut(*cable, noticed_by=noticed)
         self._cut[fault] = cut
         return bool(cut)
+
+    def _set_database(self, fault: Fault, *, is_broken: bool) -> bool:
+        for name, host in self._memory.hosts.items():
+            disk = host.disk
+            if not isinstance(disk, LeasedDisk):
+                continue
+            if fault.kind == "database away":
+                disk.shared.is_away = is_broken
+            elif fault.of == name and fault.kind == "database cut":
+                (disk.cut if is_broken else disk.mend)()
+            elif fault.of == name:
+                disk.set_clock_rate(fault.size if is_broken else 1.0)
+        return True
 
     def _set_disk(self, router: str, *, is_full: bool, delay: float) -> bool:
         disk = self._memory.hosts[router].disk

@@ -1,9 +1,10 @@
 """The simulated journal of a home group: a database with a lease, and the journal of each router of the group.
 
-    router ── request ──► database ── answer ──► router       each takes half of the delay; both may be lost
+    router ── request ──► database ── answer ──► router       each takes half of the delay; both may be lost, or late
 
 The database performs a transaction only for the router that took the home last (`is_fenced`), and each once. A router
-that is killed or suspended has perhaps sent a request that is performed later, and gets no answer, or a late one.
+that is killed or suspended has perhaps sent a request that is performed later, and gets no answer, or a late one. A
+transaction that was sent over a connection that is cut arrives when the connection is mended.
 """
 
 from __future__ import annotations
@@ -64,22 +65,22 @@ class SharedDisk:
 
     def acquire(self, router: str, session: object) -> Taken | str:
         """Let a router take the home if its lease has ended; otherwise return the router that holds it."""
-        is_gone = self.holder == router and self._session not in self.sessions
-        if self._memory.now < self._expires and not is_gone:
+        is_own = self.holder == router and (self._session is session or self._session not in self.sessions)
+        if self._memory.now < self._expires and not is_own:
             return self.holder
         self._epoch += 1
         self.holder, self._session = router, session
-        self.renew(self._epoch)
+        self._expires = self._memory.now + LEASE
         self._on_taken(router)
         return Taken(self._epoch, self._transactions, self.content.recover())
 
-    def is_fenced(self, epoch: int) -> bool:
-        """Return whether another router has taken the home since this epoch."""
-        return epoch != self._epoch
+    def is_fenced(self, epoch: int, number: int) -> bool:
+        """Return whether the home was taken since this epoch, or a transaction is neither the last nor the next one."""
+        return epoch != self._epoch or number not in (self._transactions, self._transactions + 1)
 
-    def renew(self, epoch: int) -> bool:
-        """Renew the lease; return whether the router still holds the home."""
-        if self.is_fenced(epoch):
+    def renew(self, epoch: int, number: int) -> bool:
+        """Renew the lease with the number of the last transaction; return whether the router still holds the home."""
+        if self.is_fenced(epoch, number):
             return False
         self._expires = self._memory.now + LEASE
         return True
@@ -91,7 +92,7 @@ class SharedDisk:
 
     def perform(self, epoch: int, number: int, operations: Sequence[Operation]) -> list[ReadResult] | None:
         """Perform the transaction with a number, unless it was performed before; return None if it is fenced."""
-        if not self.renew(epoch):
+        if not self.renew(epoch, number):
             return None
         if number != self._transactions:
             self._transactions = number
@@ -143,6 +144,8 @@ class LeasedDisk:
         self.shared = shared
         self.clock_offset = 0.0  # seconds, of the wall clock
         self.is_full = False  # not simulated
+        self.is_cut = False  # the database cannot be reached from this router
+        self._late: list[Callable[[], object]] = []  # transactions on their way since
         self._memory = memory
         self._router = router
         self._rate = 1.0  # of the clock of the lease
@@ -187,6 +190,17 @@ class LeasedDisk:
     def delay(self, seconds: float) -> None:
         self.shared.delay = seconds
 
+    def cut(self) -> None:
+        """Cut the connection to the database."""
+        self.is_cut = True
+
+    def mend(self) -> None:
+        """Mend it: the transactions on their way arrive; nobody waits for their answers."""
+        self.is_cut = False
+        late, self._late = self._late, []
+        for request in late:
+            request()
+
     # --- clock of the lease
 
     def clock(self) -> float:
@@ -201,8 +215,13 @@ class LeasedDisk:
     # --- requests
 
     def _ask(
-        self, request: Callable[[], _Answer], handle: Callable[[_Answer], None], failed: Callable[[], None]
-    ) -> None:  # fmt: skip
+        self,
+        request: Callable[[], _Answer],
+        handle: Callable[[_Answer], None],
+        failed: Callable[[], None],
+        *,
+        may_be_late: bool = False,
+    ) -> None:
         """Send a request to the database, and handle its answer, or, some time later, that there is none."""
         run, host, half = self._run, self._memory.hosts.get(self._router), self.shared.delay / 2
 
@@ -214,14 +233,16 @@ class LeasedDisk:
             self._memory.after(delay, arrived if host is None else lambda: host.when_running(arrived))
 
         def at_server() -> None:
-            if self.shared.is_away:
+            if self.shared.is_away or self.is_cut:
                 back(failed, POLL)
+                if self.is_cut and may_be_late:
+                    self._late.append(request)
                 return
             answer = request()
             self._memory.after(half, lambda: answered(answer))
 
         def answered(answer: _Answer) -> None:
-            if self.shared.is_away:
+            if self.shared.is_away or self.is_cut:
                 back(failed, POLL)
             else:
                 back(lambda: handle(answer), 0.0)
@@ -288,7 +309,7 @@ class LeasedDisk:
             self._perform(tenure, submits)
 
     def _perform(self, tenure: Tenure, submits: list[Sequence[Operation]]) -> None:
-        sent, operations = self.clock(), [*chain.from_iterable(submits)]
+        sent, number, operations = self.clock(), tenure.transactions + 1, [*chain.from_iterable(submits)]
 
         def handle(reads: list[ReadResult] | None) -> None:
             if reads is None:
@@ -303,10 +324,11 @@ class LeasedDisk:
                 self._on_event(read)
 
         self._ask(
-            lambda: self.shared.perform(tenure.epoch, tenure.transactions + 1, operations),
+            lambda: self.shared.perform(tenure.epoch, number, operations),
             handle,
             lambda: self._failed(tenure, lambda: self._perform(tenure, submits)),
-        )  # fmt: skip
+            may_be_late=True,
+        )
 
     def _failed(self, tenure: Tenure, again: Callable[[], None]) -> None:
         """Repeat a request without an answer while the lease lasts."""
@@ -329,4 +351,8 @@ class LeasedDisk:
             else:
                 self._stand_by(Standby(self.shared.holder))
 
-        self._ask(lambda: self.shared.renew(tenure.epoch), handle, lambda: self._failed(tenure, lambda: None))
+        self._ask(
+            lambda: self.shared.renew(tenure.epoch, tenure.transactions),
+            handle,
+            lambda: self._failed(tenure, lambda: None),
+        )
