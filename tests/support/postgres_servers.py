@@ -1,5 +1,6 @@
 """Journals in a PostgreSQL server."""
 
+import time
 from itertools import count
 
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
@@ -14,5 +15,10 @@ def new_home():
 
 
 def journal(server, home, *, router="a", network="cbnet", store=PostgresJournal):
-    """Open the journal of a home."""
-    return store(DatabaseUri(server.uri), JournalOwner(network, home, router))
+    """Open the journal of a home, and take the home."""
+    own = store(DatabaseUri(server.uri), JournalOwner(network, home, router))
+    end = time.monotonic() + 30
+    while own.acquire() is not None:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return own

@@ -39,6 +39,7 @@ TIMEOUT: Final = 5.0  # seconds; default of calls
 GRACE: Final = 1.0  # seconds that an answer may arrive after the timeout sent to the router
 _SILENT, _DEAD = 1.0, 3.5  # seconds, as in routers
 _MAX_QUEUED = 1 << 26  # bytes; publishers block long before
+_ADMISSION = 5.0  # seconds until a router must have accepted a new connection
 _STABLE = 3.0  # seconds after which a connection counts as successful
 _PATIENCE = 1.0  # seconds to wait for a router that is just starting, if no router listens
 _PROBE = frames.Ping(1)  # its Pong shows that the Hello before was accepted; all other Pings have the number 0
@@ -398,7 +399,11 @@ class ClientLink:
         self._last_received = self._loop.time()
         self.reconnects += is_new
         try:
-            await asyncio.wait([connection.ended])
+            await asyncio.wait([connection.ended], timeout=_ADMISSION)
+            if connection is self.connection:
+                await asyncio.wait([connection.ended])
+            elif not connection.ended.done():
+                self.problem = f"no answer from {address} within {_ADMISSION:g} s"  # as of a process that is suspended
         finally:
             if connection is not self.connection:  # not admitted: nothing else closes it
                 connection.abort()

@@ -6,7 +6,7 @@ connection to that router, and all else that it has there, and waits:
     refused, with the address of the home
        │
        ▼
-    does the home listen? ──yes──► connect there     at once, then after 0.25 s, 0.5 s, … 5 s, less up to a half
+    does the home listen? ──yes──► connect there     at once, then after 0.25 s, 0.5 s, … 2 s, less up to a half
        │ no
        └──► ask this router again: another one may have taken the home over; every eighth time, ask another router
 
@@ -32,7 +32,7 @@ from cbnet.network.transport.connection import Connection
 if TYPE_CHECKING:
     from cbnet.network.protocol.wire import Data
 
-_FIRST, _LONGEST = 0.25, 5.0  # seconds between two attempts
+_FIRST, _LONGEST = 0.25, 2.0  # seconds between two attempts
 _ELSEWHERE: Final = 8  # attempts after which another router is asked
 _DIAL: Final = 3.5  # seconds
 

@@ -63,6 +63,25 @@ class Registrations:
             self.offers, offer, frames.OfferFrame, lambda: self._send_offer(offer), timeout, wait=wait
         )  # fmt: skip
 
+    async def _first_answer(
+        self, entries: dict[int, Entry], entry: Entry, kind: type[Frame], send: Callable[[], None], end: float
+    ) -> frames.Subscribed | frames.Offered:
+        """Register an entry, at another router if this one states that it must be registered there."""
+        while True:
+            entries[entry.id] = entry
+            left = max(0.0, end - self._loop.time())
+            try:
+                answer: frames.Subscribed | frames.Offered = await self._link.call(
+                    kind, entry.id, send, left, is_restored=True
+                )
+            except Refused as error:
+                del entries[entry.id]
+                is_elsewhere = isinstance(entry, AsyncSubscription) and _is_elsewhere(entry, error.code)
+                if not is_elsewhere or self._loop.time() >= end or not self._link.leave(str(error)):
+                    raise
+            else:
+                return answer
+
     async def _register(
         self,
         entries: dict[int, Entry],
@@ -73,13 +92,11 @@ class Registrations:
         *,
         wait: bool,
     ) -> None:
-        entries[entry.id] = entry
+        end = self._loop.time() + timeout
         if wait:
-            self._deadlines[entry.id] = self._loop.time() + timeout
+            self._deadlines[entry.id] = end
         try:
-            answer: frames.Subscribed | frames.Offered = await self._link.call(
-                kind, entry.id, send, timeout, is_restored=True
-            )
+            answer = await self._first_answer(entries, entry, kind, send, end)
         except BaseException as error:
             entries.pop(entry.id, None)
             if not isinstance(error, Refused):  # the router may have registered it

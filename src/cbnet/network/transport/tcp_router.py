@@ -26,7 +26,7 @@ from time import thread_time
 
 from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.announce.announcements import NO_DATA, NodeData
-from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal
+from cbnet.network.durable.home_log.journal import JournalEvent
 from cbnet.network.errors import NotTrusted, Refused
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.context import Action, Send
@@ -48,7 +48,7 @@ from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import ClientRates, FairScheduler
 from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
-from cbnet.network.transport.journals.journal_thread import open_journal
+from cbnet.network.transport.journals.leased_journal import open_journal
 from cbnet.network.transport.memory_transport import PeerInfo, connect_in_memory
 from cbnet.network.transport.processor_turns import ProcessorTurns
 from cbnet.network.transport.queue_budget import QueueBudget
@@ -83,7 +83,7 @@ class TcpRouter:
         """
         owner = JournalOwner(settings.network, settings.home or settings.name, settings.name)
         self._journal = None if journal is None else open_journal(journal, owner, is_synced=settings.sync == "always")
-        opened = None if self._journal is None else OpenJournal(self._journal, self._journal.start(self._journalled))
+        opened = None if self._journal is None else self._journal.start(self._journalled)
         self.router = Router(settings, secrets.randbits(62), security.access, data, opened)
         self._contexts = security.contexts()
         self.address = listen

@@ -26,6 +26,13 @@ class JournalStore(Protocol):
         """The errors raised where it cannot be read or written for now."""
 
     @property
+    def is_held(self) -> bool:
+        """Whether this router may act for the home: always, without a lease."""
+
+    def is_answer(self, error: Exception, /) -> bool:
+        """Return whether an error means that nothing can be written, and not that there is no answer for a while."""
+
+    @property
     def renewal(self) -> float | None:
         """Seconds without a transaction after which `renew` is called; None: never."""
 

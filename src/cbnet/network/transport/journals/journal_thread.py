@@ -19,14 +19,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Final, NamedTuple
 
-from cbnet.errors import CbnetError, InputError
+from cbnet.errors import InputError
 from cbnet.network.durable.home_log.journal import (
     BackedUp,
     Committed,
     JournalEvent,
+    OpenJournal,
     Operation,
     Read,
     RecoveredState,
@@ -37,10 +37,8 @@ from cbnet.network.durable.home_log.journal import (
 from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.journal_backup import Backup
-from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
 from cbnet.network.transport.journals.journal_store import FencedError, JournalStore
 from cbnet.network.transport.journals.read_queue import ReadQueue
-from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 _RETRY: Final = 1.0  # seconds before a failed transaction is retried
 _CLOSE: Final = 10.0  # timeout for the last transaction, in seconds
@@ -78,21 +76,26 @@ class JournalThread:
         self._is_ended = False
         self.statistics = JournalStatistics()
         self._measured = float("-inf")  # time of the last measurement
-        self._thread = threading.Thread(target=self._run, name="cbnet-journal", daemon=True)
+        self._thread = threading.Thread(target=self.run, name="cbnet-journal", daemon=True)
         self._loop: asyncio.AbstractEventLoop
         self._on_event: Callable[[JournalEvent], None]
 
-    def start(self, on_event: Callable[[JournalEvent], None]) -> RecoveredState:
-        """Return the recovered state, and start the thread; events are delivered in the running event loop."""
-        self._on_event = on_event
-        self._loop = asyncio.get_running_loop()
+    def start(self, on_event: Callable[[JournalEvent], None]) -> OpenJournal:
+        """Open the journal, and start the thread; events are delivered in the running event loop."""
         try:
-            state = self._store.recover()
+            opened = OpenJournal(self, self.recover(on_event, asyncio.get_running_loop()))
         except BaseException:
             self._store.close()
             raise
         self._thread.start()
-        return state
+        return opened
+
+    def recover(
+        self, on_event: Callable[[JournalEvent], None], loop: asyncio.AbstractEventLoop
+    ) -> RecoveredState:  # fmt: skip
+        """Return the recovered state; then `run` delivers events in an event loop."""
+        self._on_event, self._loop = on_event, loop
+        return self._store.recover()
 
     def submit(self, operations: Sequence[Operation]) -> None:
         """Queue operations for the next transaction."""
@@ -106,29 +109,32 @@ class JournalThread:
         """Return the time of the wall clock, in seconds."""
         return time.time()
 
-    is_held = True
+    @property
+    def is_held(self) -> bool:
+        """Whether this router may act for the home."""
+        return self._store.is_held
 
     def release(self) -> None:
-        """Do nothing: no other router can use the journal."""
+        """End after what was submitted, if that can be written."""
+        self._ending.set()
+        self._queue.put(None)
 
     async def close(self) -> None:
         """Write the submitted operations, if possible, and close the store."""
-        self._ending.set()
-        self._queue.put(None)
+        self.release()
         await asyncio.to_thread(self._thread.join, _CLOSE)
         if not self._thread.is_alive():  # else the disk, or the server, does not answer
             self._store.close()
 
     # --- in the thread
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Write what is submitted, until the journal is released or another router holds the home."""
         try:
             while self._step():
                 pass
         except FencedError as fenced:
-            problem = f"{fenced}; this router must be restarted"
-            log(logging.ERROR, "journal fenced", **self._store.place, reason=problem)
-            self._report(Stalled(problem))
+            log(logging.WARNING, "journal fenced", **self._store.place, reason=str(fenced))
 
     def _step(self) -> bool:
         """Perform what is submitted in one transaction; return whether the journal stays open."""
@@ -217,7 +223,8 @@ class JournalThread:
                     reason = str(error)
                     problem, hint = self._store.explain(error)
                     log(logging.ERROR, "journal stalled", **self._store.place, reason=problem, hint=hint)
-                    self._report(Stalled(problem))
+                    if self._store.is_answer(error):
+                        self._report(Stalled(problem))
                 if self._ending.wait(_RETRY):
                     return
             else:
@@ -268,16 +275,3 @@ class JournalThread:
     def _report(self, event: JournalEvent) -> None:
         with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(self._on_event, event)
-
-
-def open_journal(place: JournalPlace, owner: JournalOwner, *, is_synced: bool = True) -> JournalThread:
-    """Return the journal at a place, which is created if it does not exist; is_synced: before messages are answered."""
-    if isinstance(place, Path):
-        return JournalThread(SqliteJournal(place, owner.home, is_synced=is_synced))
-    if not is_synced:
-        raise InputError("a journal in PostgreSQL is always synced", hint='remove sync = "interval"')
-    try:
-        from cbnet.network.transport.journals.postgres_journal import PostgresJournal  # imports an optional package
-    except ImportError as error:
-        raise CbnetError(f"a journal in PostgreSQL needs psycopg ({error}): pip install 'cbnet[postgresql]'") from None
-    return JournalThread(PostgresJournal(place, owner))

@@ -6,11 +6,7 @@ The *fence* is a row of the database with the epoch and the number of transactio
 epoch is still that of this router, and that it is the next one. So a router that has lost its lease can never commit,
 and a transaction whose answer was lost is repeated safely: it is refused if it was committed.
 
-A router holds the home by a *lease*, which each transaction renews. It ends by the clock of the database; the router
-stops acting `_MARGIN` seconds earlier by its own clock, counted from when it sent the renewal:
-
-    renewed ──────────────────► stops acting ─────────► ends: another router may take the home
-            _LEASE − _MARGIN                  _MARGIN
+A router holds the home by a lease (`lease`), which each transaction renews.
 """
 
 from __future__ import annotations
@@ -26,6 +22,7 @@ from psycopg.pq import TransactionStatus
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, RecoveredState, Write
+from cbnet.network.durable.home_log.lease import LEASE, RENEWAL, Lease
 from cbnet.network.transport.journals.journal_backup import Backup
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
 from cbnet.network.transport.journals.journal_store import FencedError
@@ -46,13 +43,10 @@ from cbnet.network.transport.journals.postgres_schema import use_schema
 from cbnet.network.transport.journals.postgres_server import Connection, UnfitServerError, connect
 from cbnet.network.transport.journals.postgres_values import ColumnArray, type_name
 
-_LEASE: Final = 3.0  # seconds
-_MARGIN: Final = 1.0  # seconds
-_RENEWAL: Final = 0.75  # seconds between renewals of a router that writes nothing
 _TEXTS: Final = {
     name for statement in SCHEMA for name, kind in columns(statement.split()[2]).items() if kind == "TEXT"
 }  # columns
-_ENDS: Final = f"clock_timestamp() + interval '{_LEASE} seconds'"
+_ENDS: Final = f"clock_timestamp() + interval '{LEASE} seconds'"
 # Both fail with a division by zero where the router does not hold the lease.
 _FENCE: Final = (
     f"WITH held AS (UPDATE lease SET transactions = %b, expires = {_ENDS}, pid = pg_backend_pid() "
@@ -65,8 +59,9 @@ _RENEW: Final = (
 # again takes its own lease at once, if its former session is gone.
 _ACQUIRE: Final = (
     "WITH free AS (SELECT 1 FROM lease WHERE expires < clock_timestamp() "
-    f"OR expires > clock_timestamp() + interval '{2 * _LEASE} seconds' "
-    "OR (holder = %b AND NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pg_stat_activity.pid = lease.pid)) "
+    f"OR expires > clock_timestamp() + interval '{2 * LEASE} seconds' "
+    "OR (holder = %b AND (pid = pg_backend_pid() OR NOT EXISTS "
+    "(SELECT 1 FROM pg_stat_activity WHERE pg_stat_activity.pid = lease.pid))) "
     "FOR UPDATE SKIP LOCKED) "
     f"UPDATE lease SET epoch = epoch + 1, holder = %b, expires = {_ENDS}, pid = pg_backend_pid() FROM free "
     "RETURNING epoch, transactions"
@@ -77,22 +72,21 @@ class PostgresJournal:
     """The journal of a home. Use it in one thread at a time."""
 
     errors = psycopg.Error
-    renewal = _RENEWAL
+    renewal = RENEWAL
     shortage = ""  # a server without space fails
 
     def __init__(self, database: DatabaseUri, journal: JournalOwner) -> None:
-        """Connect, create the journal if there is none, and wait until the home is free."""
+        """Connect, and create the journal if there is none; `acquire` takes the home."""
         self.place = {"journal": str(database), "home": journal.home}
-        self.held_until = 0.0  # until when this router acts for the home, by `clock`
+        self.lease = Lease(clock)
         self._database = database
         self._journal = journal
         self._id = 0  # of the journal
         self._epoch = 0
         self._transactions = 0
-        self._renewed = 0.0  # by `clock`
         self._connection: Connection | None = None
         try:
-            self._take()
+            self._connected()
         except BaseException as error:
             self._disconnect()
             raise self._explained(error) from None
@@ -149,29 +143,37 @@ class PostgresJournal:
 
     # --- lease
 
-    def _take(self) -> None:
-        """Take the home; raise an `InputError` if another router holds it for long."""
-        end = clock() + _LEASE + _MARGIN
-        while not self.acquire():
-            if clock() > end:
-                hint = "stop that router, or give this one a home of its own"
-                raise self._input_error(f"the router {self.holder()} holds the home {self._journal.home}", hint)
-            time.sleep(_LEASE / 20)
+    @property
+    def is_held(self) -> bool:
+        """Whether this router may act for the home."""
+        return self.lease.is_held
 
-    def acquire(self) -> bool:
-        """Take the home if its lease has ended; return whether this router holds it now."""
-        connection, sent = self._connected(), clock()
+    def is_answer(self, error: Exception) -> bool:
+        """Return whether the server cannot write; otherwise it gives no answer, and the lease may end."""
+        return isinstance(error, errors.DiskFull | UnfitServerError)
+
+    def acquire(self) -> str | None:
+        """Take the home if its lease has ended; otherwise return the router that holds it."""
+        try:
+            return self._acquire()
+        except psycopg.Error:
+            self._failed()
+            raise
+
+    def _acquire(self) -> str | None:
+        connection, sent = self._connected(), self.lease.clock()
         router = self._journal.router
         row = connection.execute(_ACQUIRE, (router, router)).fetchone()
         if row is None:
-            return False
+            holder = self.holder()
+            return "" if holder == router else holder  # its own former session
         self._epoch, self._transactions = row
         self._holds_since(sent)
-        return True
+        return None
 
     def _holds_since(self, sent: float) -> None:
         """Record that the lease was renewed by what was sent at a time."""
-        self._renewed, self.held_until = sent, sent + _LEASE - _MARGIN
+        self.lease.renew(sent)
 
     def holder(self) -> str:
         """Return the router that holds the home, or held it last."""
@@ -180,7 +182,7 @@ class PostgresJournal:
 
     def renew(self) -> None:
         """Renew the lease if that is due; or raise `FencedError`, or a `psycopg.Error`."""
-        if clock() < self._renewed + _RENEWAL:
+        if not self.lease.is_due:
             return
         try:
             self._renew(self._transactions)
@@ -295,6 +297,7 @@ class PostgresJournal:
 
     def close(self) -> None:
         """Release the lease, and close the connection."""
+        self.lease.end()
         if self._connection is not None:
             with suppress(psycopg.Error):
                 statement = b"UPDATE lease SET expires = '-infinity' WHERE epoch = %b"

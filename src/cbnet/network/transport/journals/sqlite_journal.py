@@ -76,6 +76,7 @@ class SqliteJournal:
     """The file of a journal. Use it in one thread at a time."""
 
     errors = sqlite3.Error
+    is_held = True
 
     def __init__(
         self, folder: Path, router: str, reserve: DiskReserve | None = None, *, is_synced: bool = True
@@ -314,6 +315,10 @@ class SqliteJournal:
         if _is_full(error):
             return _FULL, "free some space"
         return str(error), "check the disk"
+
+    def is_answer(self, _: Exception) -> bool:
+        """Return True: the disk has failed."""
+        return True
 
     def close(self) -> None:
         """Close the file."""

@@ -1,0 +1,131 @@
+"""Journal of a home that several routers may hold: a thread takes the home, and takes it again after it was lost.
+
+    stands by ──► taken: content recovered, a journal thread ──► fenced, or released by the router ──► stands by
+
+Each tenure has a journal thread of its own, so nothing that was submitted in an earlier one has an effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+from cbnet.errors import CbnetError, InputError
+from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal, Standby
+from cbnet.network.durable.home_log.lease import POLL
+from cbnet.network.logs import log
+from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
+from cbnet.network.transport.journals.journal_store import JournalStore
+from cbnet.network.transport.journals.journal_thread import JournalThread
+from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
+
+_CLOSE: Final = 15.0  # timeout for the last transaction, in seconds
+
+
+class LeasedStore(JournalStore, Protocol):
+    """The store of a journal that is held by a lease."""
+
+    def acquire(self) -> str | None:
+        """Take the home; return the router that holds it if that is not possible, or raise one of `errors`."""
+
+
+class LeasedJournal:
+    """The journal of a home group, as one router sees it."""
+
+    def __init__(self, store: LeasedStore) -> None:
+        self._store = store
+        self._is_closing = threading.Event()
+        self._tenure: JournalThread | None = None
+        self._standby: Standby | None = None  # that was reported
+        self._thread = threading.Thread(target=self._run, name="cbnet-lease", daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._on_event: Callable[[JournalEvent], None]
+
+    def start(self, on_event: Callable[[JournalEvent], None]) -> OpenJournal | Standby:
+        """Take the home, if it is free, and start the thread; events are delivered in the running event loop."""
+        self._on_event = on_event
+        self._loop = asyncio.get_running_loop()
+        try:
+            taken = self._take()
+        except InputError:
+            self._store.close()
+            raise
+        self._standby = taken if isinstance(taken, Standby) else None
+        self._thread.start()
+        return taken
+
+    async def close(self) -> None:
+        """Write the submitted operations, if possible, and let another router take the home."""
+        self._is_closing.set()
+        if self._tenure is not None:
+            self._tenure.release()
+        await asyncio.to_thread(self._thread.join, _CLOSE)
+
+    # --- in the thread
+
+    def _run(self) -> None:
+        while not self._is_closing.is_set():
+            if self._tenure is not None:
+                self._tenure.run()
+                self._tenure = None
+                self._store.close()
+                self._report(Standby(""))
+            try:
+                taken = self._take()
+            except InputError as error:
+                self._store.close()
+                taken = Standby("", error.summary)
+            if isinstance(taken, OpenJournal):
+                self._standby = None
+                self._report(taken)
+            else:
+                self._stand_by(taken)
+                self._is_closing.wait(POLL)
+        if self._tenure is not None:
+            self._tenure.run()
+        self._store.close()
+
+    def _take(self) -> OpenJournal | Standby:
+        """Take the home, and recover its content; return why it cannot be taken."""
+        try:
+            holder = self._store.acquire()
+            if holder is not None:
+                return Standby(holder)
+            journal = JournalThread(self._store)
+            opened = OpenJournal(journal, journal.recover(self._on_event, self._loop))
+        except self._store.errors as error:
+            return Standby("", self._store.explain(error)[0])
+        self._tenure = journal
+        return opened
+
+    def _stand_by(self, standby: Standby) -> None:
+        if standby != self._standby:
+            self._standby = standby
+            level = logging.WARNING if standby.problem else logging.INFO
+            members = {"reason": standby.problem} if standby.problem else {"holder": standby.holder}
+            log(level, "standing by", **self._store.place, **members)
+            self._report(standby)
+
+    def _report(self, event: JournalEvent) -> None:
+        with suppress(RuntimeError):  # the event loop is closed
+            self._loop.call_soon_threadsafe(self._on_event, event)
+
+
+def open_journal(
+    place: JournalPlace, owner: JournalOwner, *, is_synced: bool = True
+) -> JournalThread | LeasedJournal:  # fmt: skip
+    """Return the journal at a place, which is created if it does not exist; is_synced: before messages are answered."""
+    if isinstance(place, Path):
+        return JournalThread(SqliteJournal(place, owner.home, is_synced=is_synced))
+    if not is_synced:
+        raise InputError("a journal in PostgreSQL is always synced", hint='remove sync = "interval"')
+    try:
+        from cbnet.network.transport.journals.postgres_journal import PostgresJournal  # imports an optional package
+    except ImportError as error:
+        raise CbnetError(f"a journal in PostgreSQL needs psycopg ({error}): pip install 'cbnet[postgresql]'") from None
+    return LeasedJournal(PostgresJournal(place, owner))
