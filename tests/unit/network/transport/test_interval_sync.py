@@ -10,7 +10,7 @@ from cbnet.errors import InputError
 from cbnet.network.link.settings import Settings
 from cbnet.network.transport.journals import interval_sync
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
-from cbnet.network.transport.journals.journal_thread import open_journal
+from cbnet.network.transport.journals.leased_journal import open_journal
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 

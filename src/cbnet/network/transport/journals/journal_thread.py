@@ -74,6 +74,7 @@ class JournalThread:
         self._orders: list[_Order] = []  # of backups
         self._is_backing_up = False
         self._is_ended = False
+        self._is_over = False  # the store may serve another tenure
         self.statistics = JournalStatistics()
         self._measured = float("-inf")  # time of the last measurement
         self._thread = threading.Thread(target=self.run, name="cbnet-journal", daemon=True)
@@ -112,7 +113,7 @@ class JournalThread:
     @property
     def is_held(self) -> bool:
         """Whether this router may act for the home."""
-        return self._store.is_held
+        return not self._is_over and self._store.is_held
 
     def release(self) -> None:
         """End after what was submitted, if that can be written."""
@@ -135,6 +136,8 @@ class JournalThread:
                 pass
         except FencedError as fenced:
             log(logging.WARNING, "journal fenced", **self._store.place, reason=str(fenced))
+        finally:
+            self._is_over = True
 
     def _step(self) -> bool:
         """Perform what is submitted in one transaction; return whether the journal stays open."""
