@@ -189,6 +189,9 @@ def configured(given: Mapping[str, ConfigValue]) -> Configuration:
     if value["history"] and process.journal is None:
         raise InputError("`history` needs a journal", hint='set journal = "FOLDER"')
     settings = Settings(**{name: value[name] for name in _SETTINGS})
+    if settings.home not in ("", settings.name) and secured.access.signatures.are_required:
+        hint = "leave `home` out: each home has the name and the key of its router"
+        raise InputError("`home` cannot be used where records must be signed", hint=hint)
     return Configuration(settings, listen, neighbours, secured, process, values)
 
 

@@ -86,6 +86,7 @@ def test_a_printed_configuration_with_keys_can_be_read_again(file):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
+        (OWN + 'home = "g"\n' + KEYS, "`home` cannot be used where records must be signed; leave `home` out"),
         ('name = "a"\n' + KEYS, "router.toml:2: public_keys without signing_key; make a key pair with `cbnet keypair"),
         (OWN + "[public_keys]\na = 5\n", "router.toml:4: public_keys.a is not a public key; make a key pair"),
         (OWN + '[public_keys]\na = "ed25519:AAAA"\n', "router.toml:4: public_keys.a is not a public key"),
@@ -102,7 +103,7 @@ def test_a_printed_configuration_with_keys_can_be_read_again(file):
         ('name = "a"\nsigning_key = "none.key"\n', "none.key: cannot read: No such file or directory"),
         ('name = "a"\nsigning_key = "router.toml"\n', "router.toml: not a private key in PEM format; make a key pair"),
     ],
-    ids=str.split("alone number short text name type missing other another wrong no-key not-a-key"),  # keys are random
+    ids=str.split("home alone number short text name type missing other another wrong no-key not-a-key"),  # keys are random
 )  # fmt: skip
 def test_a_mistake_names_the_place_and_the_remedy(file, text, problem):
     assert problem in mistake(file(text))

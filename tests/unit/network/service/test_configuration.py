@@ -109,6 +109,7 @@ def test_a_history_that_is_not_set_is_not_an_empty_one(file):
         ('name = "a"\nhttp = "0.0.0.0:9090"', {}, {}, "0.0.0.0:9090 is reachable from other machines, but has no TLS"),
         ("name = ", {}, {}, "not TOML: Invalid value"),
         ('name = "a"\nhistory = "x > 0"', {}, {}, "`history` needs a journal"),
+        ('name = "a"\nhome = "%s"' % ("x" * 65), {}, {}, "home"),
         ('name = "a"\njournal = "j"', {}, {"history": "x >"}, "history: a value is missing"),
         ('name = "a"\nhistory_bytes = 0', {}, {}, "`history_bytes` is 0; use more than 0"),
         (f'name = "a"\nqueue_bytes = {2**63 - 1}0', {}, {}, "and at most 9,223,372,036,854,775,807"),
