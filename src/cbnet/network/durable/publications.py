@@ -168,50 +168,39 @@ class Publications:
 
     def begin(self, link: int, account: str, frame: DurablePublish) -> None:
         """Publish a message, or update one that its client has sent again; raise an `InputError` if too many wait."""
-        incarnation, deadline = publisher_incarnation(frame.publisher), self._context.clock.elapsed + frame.timeout
-        identity = incarnation, frame.sequence
+        publication = self._publication(link, account, frame)
+        identity = publication.packet.incarnation, publication.packet.number
         known = self._all.get(identity) or self._early.get(identity)
         if known is not None:
-            known.link, known.deadline, known.floor = link, deadline, max(known.floor, frame.floor)
-            return
-        packet = self._forwarder.durable_packet(frame, incarnation)
-        size = len(frame.payload) + _OVERHEAD
-        publication = _Publication(
-            link=link,
-            account=account,
-            publisher=frame.publisher,
-            packet=packet,
-            size=size,
-            floor=frame.floor,
-            required=frame.required,
-            deadline=deadline,
-        )
-        if self.is_open:
+            known.link, known.deadline, known.floor = link, publication.deadline, max(known.floor, frame.floor)
+        elif self.is_open:
             self._publish(publication)
         else:
-            self.waiting.add(size, account, ())
+            self.waiting.add(publication.size, account, ())
             self._early[identity] = publication
 
     def resume(
-        self, *, link: int, account: str, frame: DurablePublish, homes: Sequence[str], subscriptions: int
+        self, link: int, account: str, frame: DurablePublish, *, homes: Sequence[str], subscriptions: int
     ) -> None:  # fmt: skip
         """Continue with a message of a run; homes: that have not answered; subscriptions: that have it."""
-        packet = self._forwarder.durable_packet(frame, publisher_incarnation(frame.publisher))
-        publication = _Publication(
-            link=link,
-            account=account,
-            publisher=frame.publisher,
-            packet=packet,
-            size=len(frame.payload) + _OVERHEAD,
-            floor=frame.floor,
-            required=frame.required,
-            deadline=self._context.clock.elapsed + frame.timeout,
-            subscriptions=subscriptions,
-        )
+        publication = self._publication(link, account, frame)
+        publication.subscriptions = subscriptions
         self.waiting.count(publication.size, account, homes)
         self._add(publication, homes)
         if not homes:
             self._end(publication)
+
+    def _publication(self, link: int, account: str, frame: DurablePublish) -> _Publication:
+        return _Publication(
+            link=link,
+            account=account,
+            publisher=frame.publisher,
+            packet=self._forwarder.durable_packet(frame, publisher_incarnation(frame.publisher)),
+            size=len(frame.payload) + _OVERHEAD,
+            floor=frame.floor,
+            required=frame.required,
+            deadline=self._context.clock.elapsed + frame.timeout,
+        )
 
     def is_valid(self, frame: Stored) -> bool:
         """Return whether a home has the journal that this router knows of; else it answers again."""

@@ -161,11 +161,12 @@ class RemoteRuns:
             self._release(sent)
             left = max(0.0, sent.deadline - self._context.clock.elapsed)
             for index, number in enumerate(sent.numbers):
+                homes = [home for home, answered in sent.answered.items() if number not in answered]
                 self._publications.resume(
-                    link=sent.link,
-                    account=sent.account,
-                    frame=sent.run.frame(index, left),
-                    homes=[home for home, answered in sent.answered.items() if number not in answered],
+                    sent.link,
+                    sent.account,
+                    sent.run.frame(index, left),
+                    homes=homes,
                     subscriptions=sent.subscriptions[index],
                 )
 
