@@ -2,9 +2,10 @@
 
     python -m lab.tests.support.killed_homes --acknowledged 100000
 
-Twice the router that holds the home is killed, or stopped for ever (`--silently`), as a machine that is gone: nobody
-learns of it but by its silence. The kills are spread over the messages. In the end the durable subscription must deliver
-every acknowledged message, in order; what was not acknowledged in time by the subscriber may come twice.
+Twice the router that holds the home is killed, or stopped for ever (`--fault stop`), as a machine that is gone: nobody
+learns of it but by its silence. Or the database is killed, and started again after some seconds (`--fault database`).
+The faults are spread over the messages. In the end the durable subscription must deliver every acknowledged message, in
+order; what was not acknowledged in time by the subscriber may come twice.
 """
 
 import argparse
@@ -28,6 +29,8 @@ from support.waiting import wait_until
 BATCH = 100
 KILLS = 2
 TIMEOUT = 60.0  # seconds
+AWAY = 4.0  # seconds without the database
+FAULTS = ("kill", "stop", "database")
 NAMES = ["a", "b", "c"]
 LINKS = [("a", "b"), ("b", "c"), ("c", "a")]
 
@@ -40,7 +43,7 @@ class TakeoverOutcome:
     failed: list[int] = field(default_factory=list)  # not acknowledged: they may be delivered or not
     received: list[int] = field(default_factory=list)  # without repetitions
     repeated: int = 0
-    killed: list[str] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)  # the holders of the home at the faults
     answers: list[float] = field(default_factory=list)  # times of the receipts
     arrivals: list[float] = field(default_factory=list)  # times of deliveries
 
@@ -60,7 +63,7 @@ def longest_pause(times):
     return max((later - earlier for earlier, later in pairwise(times)), default=0.0)
 
 
-def kill_homes(acknowledged, *, silently=False):
+def kill_homes(acknowledged, fault="kill"):
     """Publish until so many messages are acknowledged, kill the holders meanwhile, and receive everything."""
     outcome = TakeoverOutcome()
     settings = [Settings(name, home="g", heartbeat=0.5, dead=2.5, retry=0.5) for name in NAMES]
@@ -76,12 +79,16 @@ def kill_homes(acknowledged, *, silently=False):
                 for kill in range(KILLS):
                     due = acknowledged * (kill + 1) // (KILLS + 1)
                     wait_until(lambda due=due: len(outcome.stored) >= due or load.done(), timeout=10 * TIMEOUT)
-                    holder = _holder(network, outcome.killed)
-                    if silently:
-                        network.signal(holder, signal.SIGSTOP)
-                    else:
-                        network.kill(holder)
+                    holder = _holder(network, outcome.killed if fault != "database" else [])
                     outcome.killed.append(holder)
+                    if fault == "stop":
+                        network.signal(holder, signal.SIGSTOP)
+                    elif fault == "kill":
+                        network.kill(holder)
+                    else:
+                        server.kill()
+                        time.sleep(AWAY)
+                        server.start()
                 load.result()
                 wait_until(lambda: not outcome.lost or receiving.done(), timeout=TIMEOUT)
             finally:
@@ -135,13 +142,13 @@ def _receive(subscription, is_over, outcome):
 def main():
     parser = argparse.ArgumentParser(description="Kill the holders of a home under load, and compare what was kept.")
     parser.add_argument("--acknowledged", type=int, default=100_000)
-    parser.add_argument("--silently", action="store_true", help="stop the routers for ever instead of killing them")
+    parser.add_argument("--fault", choices=FAULTS, default="kill")
     options = parser.parse_args()
     began = time.monotonic()
-    outcome = kill_homes(options.acknowledged, silently=options.silently)
+    outcome = kill_homes(options.acknowledged, options.fault)
     print(f"{len(outcome.stored):,} acknowledged, {len(outcome.failed):,} not, in {time.monotonic() - began:.1f} s")
     print(
-        f"{len(outcome.received):,} received, {outcome.repeated:,} of them again; killed: {', '.join(outcome.killed)}"
+        f"{len(outcome.received):,} received, {outcome.repeated:,} again; {options.fault} of {', '.join(outcome.killed)}"
     )
     print(f"{len(outcome.lost):,} lost; in order: {outcome.is_ordered}")
     print(
