@@ -61,6 +61,10 @@ class PostgresServer:
         """The address of its first database."""
         return self._uri("postgres")
 
+    def uri_with(self, other: PostgresServer) -> str:
+        """Return the address of the first database of this server or another one, whichever can be written."""
+        return f"postgresql://{_USER}@/postgres?host={self._folder},{other._folder}"
+
     def _uri(self, database: str) -> str:
         return f"postgresql://{_USER}@/{database}?host={self._folder}"
 
@@ -76,10 +80,7 @@ class PostgresServer:
             self._folder.chmod(0o700)
             if os.getuid() == 0:
                 os.chown(self._folder, _NOBODY, _NOBODY)
-            init = ["-D", str(self.data), "-U", _USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
-            with self._run("initdb", *init) as made:
-                if made.wait():
-                    raise CbnetError(f"{self._programs / 'initdb'} failed")
+            self._make()
             self.start()
         except BaseException:
             self.close()
@@ -91,6 +92,16 @@ class PostgresServer:
     ) -> None:
         self.close()
 
+    def _make(self) -> None:
+        """Make the files of the server."""
+        init = ["-D", str(self.data), "-U", _USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        self._finish("initdb", *init)
+
+    def _finish(self, program: str, *arguments: str) -> None:
+        with self._run(program, *arguments) as running:
+            if running.wait():
+                raise CbnetError(f"{self._programs / program} failed")
+
     # --- the server
 
     def start(self, **settings: str) -> None:
@@ -98,7 +109,7 @@ class PostgresServer:
         chosen = [each for key, value in {**self._settings, **settings}.items() for each in ("-c", f"{key}={value}")]
         self._process = self._run("postgres", "-D", str(self.data), *chosen)
         pid_file, end = self.data / "postmaster.pid", time.monotonic() + _TIMEOUT
-        while not (pid_file.exists() and pid_file.read_text().rstrip().endswith("ready")):
+        while not (pid_file.exists() and pid_file.read_text().rstrip().endswith(("ready", "standby"))):
             if self._process.poll() is not None or time.monotonic() > end:
                 raise CbnetError("PostgreSQL does not start")
             time.sleep(0.02)
@@ -148,6 +159,30 @@ class PostgresServer:
             start_new_session=True,
             **user,
         )
+
+
+class PostgresStandby(PostgresServer):
+    """A synchronous replica of another server, until it is promoted."""
+
+    def __init__(self, primary: PostgresServer) -> None:
+        """Initialise; from the start of the replica on, the primary confirms only what both have."""
+        super().__init__()
+        self._primary = primary
+
+    def _make(self) -> None:
+        self._finish("pg_basebackup", "-D", str(self.data), "-d", self._primary.uri, "-R", "-X", "stream", "--no-sync")
+
+    def start(self, **settings: str) -> None:
+        """Start the replica; then let the primary wait for it."""
+        super().start(**settings)
+        with psycopg.connect(self._primary.uri, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            connection.execute("SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """Let the replica take the place of the primary, which must not run any more."""
+        with psycopg.connect(self.uri, autocommit=True) as connection:
+            connection.execute("SELECT pg_promote()")
 
 
 def _programs(folder: Path) -> Path:

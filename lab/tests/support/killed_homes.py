@@ -3,7 +3,8 @@
     python -m lab.tests.support.killed_homes --acknowledged 100000
 
 Twice the router that holds the home is killed, or stopped for ever (`--fault stop`), as a machine that is gone: nobody
-learns of it but by its silence. Or the database is killed, and started again after some seconds (`--fault database`).
+learns of it but by its silence. Or the database is killed, and started again after some seconds (`--fault database`);
+or it is killed for good, its synchronous replica takes its place, and then the holder is killed (`--fault failover`).
 The faults are spread over the messages. In the end the durable subscription must deliver every acknowledged message, in
 order; what was not acknowledged in time by the subscriber may come twice.
 """
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from cbnet import CbnetError, connect
 from cbnet.network import NotStored, ProcessNetwork, Settings
-from cbnet_lab.bench.postgres_server import PostgresServer
+from cbnet_lab.bench.postgres_server import PostgresServer, PostgresStandby
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 
@@ -30,7 +31,7 @@ BATCH = 100
 KILLS = 2
 TIMEOUT = 60.0  # seconds
 AWAY = 4.0  # seconds without the database
-FAULTS = ("kill", "stop", "database")
+FAULTS = ("kill", "stop", "database", "failover")
 NAMES = ["a", "b", "c"]
 LINKS = [("a", "b"), ("b", "c"), ("c", "a")]
 
@@ -67,7 +68,11 @@ def kill_homes(acknowledged, fault="kill"):
     """Publish until so many messages are acknowledged, kill the holders meanwhile, and receive everything."""
     outcome = TakeoverOutcome()
     settings = [Settings(name, home="g", heartbeat=0.5, dead=2.5, retry=0.5) for name in NAMES]
-    with PostgresServer() as server, ProcessNetwork(settings, LINKS, journals=server.uri) as network:
+    with (
+        PostgresServer() as server,
+        PostgresStandby(server) as replica,
+        ProcessNetwork(settings, LINKS, journals=server.uri_with(replica)) as network,
+    ):
         network.wait()
         addresses = [str(network.addresses[name]) for name in NAMES]
         is_over = threading.Event()
@@ -83,8 +88,12 @@ def kill_homes(acknowledged, fault="kill"):
                     outcome.killed.append(holder)
                     if fault == "stop":
                         network.signal(holder, signal.SIGSTOP)
-                    elif fault == "kill":
+                    elif fault == "kill" or (fault == "failover" and kill):
                         network.kill(holder)
+                    elif fault == "failover":
+                        server.kill()
+                        replica.promote()
+                        outcome.killed.pop()
                     else:
                         server.kill()
                         time.sleep(AWAY)
