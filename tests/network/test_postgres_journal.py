@@ -12,12 +12,13 @@ from support.postgres_servers import journal, new_home
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log import lease
-from cbnet.network.durable.home_log.journal import Append, Committed, Read
+from cbnet.network.durable.home_log.journal import Append, Committed, OpenJournal, Read, Standby
 from cbnet.network.simulation.memory_disk import DiskContent
 from cbnet.network.transport.journals import journal_thread, postgres_journal, postgres_schema, postgres_server
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
 from cbnet.network.transport.journals.journal_store import FencedError
 from cbnet.network.transport.journals.journal_thread import JournalThread
+from cbnet.network.transport.journals.leased_journal import LeasedJournal
 from cbnet.network.transport.journals.postgres_journal import PostgresJournal
 from cbnet_lab.bench.postgres_server import PostgresServer
 
@@ -323,3 +324,50 @@ def test_a_thread_without_work_renews_the_lease_and_connects_again(postgres, mon
 def test_a_server_whose_disk_is_full_is_reported(postgres):
     with closing(journal(postgres, new_home())) as own:
         assert own.explain(psycopg.errors.DiskFull("x")) == ("the disk of the server is full", "free some space")
+
+
+# --- home groups
+
+
+def test_routers_take_a_home_over_from_each_other(postgres):
+    name = new_home()
+    uri = DatabaseUri(postgres.uri)
+
+    async def script():
+        events = {router: [] for router in "ab"}
+        groups = {
+            router: LeasedJournal(PostgresJournal(uri, JournalOwner("cbnet", name, router))) for router in "ab"
+        }  # fmt: skip
+        first = groups["a"].start(events["a"].append)
+        assert groups["b"].start(events["b"].append) == Standby("a")
+        first.journal.submit(opened(1))
+        await until(lambda: committed(events["a"]) == 1)
+        execute(postgres, f"UPDATE \"cbnet_{name}\".lease SET expires = '-infinity', holder = 'c'")
+        await until(lambda: events["b"] and isinstance(events["b"][-1], OpenJournal))
+        second = events["b"][-1]
+        assert [each.id for each in second.state.subscriptions] == [1]
+        assert second.journal.is_held
+        first.journal.submit([stored(1)])  # fenced
+        await until(lambda: events["a"][-1] == Standby("b"))
+        assert not first.journal.is_held
+        second.journal.submit([stored(1)])
+        await groups["b"].close()
+        await until(lambda: isinstance(events["a"][-1], OpenJournal))
+        assert [*events["a"][-1].state.rows.positions] == [1]
+        await groups["a"].close()
+
+    asyncio.run(asyncio.wait_for(script(), 60))
+
+
+def test_a_released_journal_takes_its_home_again(postgres):
+    async def script():
+        events = []
+        group = LeasedJournal(PostgresJournal(DatabaseUri(postgres.uri), JournalOwner("cbnet", new_home(), "a")))
+        first = group.start(events.append)
+        first.journal.release()
+        await until(lambda: events and isinstance(events[-1], OpenJournal))
+        assert not first.journal.is_held
+        assert events[-1].journal.is_held
+        await group.close()
+
+    asyncio.run(asyncio.wait_for(script(), 60))

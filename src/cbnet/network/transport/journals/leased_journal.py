@@ -86,7 +86,8 @@ class LeasedJournal:
             else:
                 self._stand_by(taken)
                 self._is_closing.wait(POLL)
-        if self._tenure is not None:
+        if self._tenure is not None:  # taken while the journal was being closed
+            self._tenure.release()
             self._tenure.run()
         self._store.close()
 
