@@ -95,18 +95,23 @@ class DurableRouter:
 
     @property
     def _own(self) -> HeldHome | None:
-        """What this router has of its home, while it may act for it.
-
-        A router that was suspended, or is cut off from its journal, thus loses the home with the first use of it.
-        """
-        if self._held is not None and not self._held.journal.is_held:
-            self._lose(Standby("", "the lease has ended: the journal has not answered in time"))
+        """What this router has of its home, if it holds it."""
         return self._held
+
+    def has_lost_home(self) -> bool:
+        """Give the home up if its lease has ended; return whether it has. To be called before each turn.
+
+        A router that was suspended, or is cut off from its journal, thus does nothing for a home of another router.
+        """
+        if self._held is None or self._held.journal.is_held:
+            return False
+        self._lose(Standby("", "the lease has ended: the journal has not answered in time"))
+        return True
 
     @property
     def is_holder(self) -> bool:
         """Whether this router acts for its home."""
-        return self._own is not None
+        return self._held is not None and self._held.journal.is_held
 
     def _take(self, opened: OpenJournal) -> None:
         if self._held is not None:

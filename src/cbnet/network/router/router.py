@@ -213,7 +213,7 @@ class Router:
 
         names: in the peer's certificate, None without TLS; output: where `forward` writes, None for an unlimited one.
         """
-        self._context.clock.advance(now)
+        self._begin(now)
         self._fast.open(self.links.open(link, names, address, output))
         return self._done()
 
@@ -223,7 +223,7 @@ class Router:
 
     def received_all(self, link: int, all: Iterable[frames.Frame], now: float) -> list[Action]:
         """Handle several frames."""
-        self._context.clock.advance(now)
+        self._begin(now)
         known = self.links.get(link)
         if known is not None:  # else the link was closed meanwhile
             known.last_received = self._context.now
@@ -254,7 +254,7 @@ class Router:
         self, link: int, data: Data, start: int, end: int, now: float, most: int = ANY_NUMBER
     ) -> Progress:  # fmt: skip
         """Handle plain messages in bytes received from a link, at most `most`, up to a frame that must be decoded."""
-        self._context.clock.advance(now)
+        self._begin(now)
         known = self.links.get(link)
         if known is not None and known.hello is not None:  # a Hello must be complete in time
             known.last_received = self._context.now
@@ -284,32 +284,32 @@ class Router:
 
     def held(self, link: int, now: float) -> None:
         """Record that reading from a link is paused."""
-        self._context.clock.advance(now)
+        self._begin(now)
         known = self.links.get(link)
         if known is not None:
             known.last_received = self._context.now
 
     def failed(self, link: int, reason: str, code: ReasonCode, now: float) -> list[Action]:
         """Close a link, such as one that carried invalid bytes."""
-        self._context.clock.advance(now)
+        self._begin(now)
         self._shut(link, reason, code)
         return self._done()
 
     def closed(self, link: int, now: float) -> list[Action]:
         """Remove a closed connection."""
-        self._context.clock.advance(now)
+        self._begin(now)
         self.links.remove(link)
         return self._done()
 
     def leave(self, now: float) -> list[Action]:
         """Ask other routers to use other paths: all links get the maximum length. This one still forwards."""
-        self._context.clock.advance(now)
+        self._begin(now)
         self.links.leave()
         return self._done()
 
     def journalled(self, event: JournalEvent, now: float) -> list[Action]:
         """Handle an event of the journal."""
-        self._context.clock.advance(now)
+        self._begin(now)
         self.durable.journalled(event)
         return self._done()
 
@@ -320,13 +320,13 @@ class Router:
 
     def replay(self, payer: str, now: float) -> list[Action]:
         """Pass some of these messages."""
-        self._context.clock.advance(now)
+        self._begin(now)
         self.durable.replay(payer)
         return self._done()
 
     def reload(self, settings: Settings, access: Access, now: float) -> list[Action]:
         """Apply new limits, link lengths and access rights; `RELOADED` names the settings that may differ."""
-        self._context.clock.advance(now)
+        self._begin(now)
         if settings.weights != self.settings.weights:
             self.links.change_lengths()
         has_other_keys = access.signatures != self.links.access.signatures
@@ -345,7 +345,7 @@ class Router:
 
     def tick(self, now: float) -> list[Action]:
         """Do periodic work."""
-        self._context.clock.advance(now)
+        self._begin(now)
         self.links.check_liveness()
         self._forwarder.unconfirmed.ping()
         for records in self._floodings.values():
@@ -371,7 +371,7 @@ class Router:
 
     def work(self, now: float) -> list[Action]:
         """Do some of the deferred work, for a few milliseconds."""
-        self._context.clock.advance(now)
+        self._begin(now)
         for kind in (self.subscriptions, self.offers):
             kind.work()
         self.announcements.announcer.work()
@@ -379,7 +379,7 @@ class Router:
 
     def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:
         """Make the calls of this router's gateway (`gateway_port`) in one turn."""
-        self._context.clock.advance(now)
+        self._begin(now)
         for call in calls:
             call()
         return self._done()
@@ -425,6 +425,12 @@ class Router:
     def _table(self, link: Link, frame: frames.TableRequest | frames.FilterRequest) -> None:
         link.rights.check_watch()
         self._context.outbox.send(link.id, self._tables.answer(frame))
+
+    def _begin(self, now: float) -> None:
+        """Begin a turn: a home whose lease has ended is lost before anything is done for it."""
+        self._context.clock.advance(now)
+        if self.durable.has_lost_home():
+            self._is_due = True
 
     def _shut(self, link: int, reason: str, code: ReasonCode) -> None:
         self._context.counters[Event.LINKS_FAILED] += 1
