@@ -131,7 +131,7 @@ class HistoryPlan:
             subscriptions += [_past(random, number, logs, seconds) for number in range(count)]
         if random.random() < _PLAIN and not mortal:  # a plain client may get again what comes over another router
             subscriptions += [_plain(random, number, routers) for number in range(3)]
-        subscriptions += _limited(seed, subscriptions)
+        subscriptions += _limited(seed, [each for each in subscriptions if each.home not in group])
         publishers = _publishers(random, routers)
         clients = [client for each in subscriptions for client in each.clients]
         rates = [
