@@ -26,8 +26,10 @@ _LINK_FAULTS = ("cut", "silent cut", "slow link")
 PROCESS_FAULTS: Final = (*_ROUTER_FAULTS, *_LINK_FAULTS, "leave")
 
 # In memory: many short histories find more violations than a few long ones.
+_REPLACED_SECONDS = 20.0
 _MEMORY_SECONDS = (3.0, 6.0, 12.0, 40.0)
 _REPLAYED, _PLAIN = 0.35, 0.35  # shares of histories with subscriptions from the past, and with plain subscribers
+_REPLACED = 0.15  # share of histories in which homes lose their journals
 _LIMITED = 0.3  # share of histories with subscriptions of another account that are often full
 _GROUPS = 0.4  # share of histories with a home group
 GROUP: Final = "g"  # its home
@@ -67,6 +69,7 @@ class HistoryPlan:
     seconds: float = _PROCESS_SECONDS
     logs: Mapping[str, str] = field(default_factory=dict)  # by home: the predicate of its log
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by home: the routers that may hold it
+    has_journals: bool = False  # whether all routers have one, so that the network knows each home that was known
 
     @property
     def homes(self) -> list[str]:
@@ -107,6 +110,8 @@ class HistoryPlan:
     @classmethod
     def in_memory(cls, seed: int) -> HistoryPlan:
         """Return the plan of a history in simulated time."""
+        if Random(f"journals {seed}").random() < _REPLACED:
+            return cls.of_replaced_journals(seed)
         random = Random(f"memory {seed}")
         seconds = random.choice(_MEMORY_SECONDS)
         routers, links = _network(random, (1, 2, 3, 3, 4, 5), extra=2)
@@ -152,6 +157,33 @@ class HistoryPlan:
         faults = random_schedule(random, rates, 0.0, seconds)
         faults += [Fault(chance.uniform(0.0, seconds), KILL_FOR_GOOD, each) for each in mortal]
         return cls(routers, links, subscriptions, publishers, faults, seconds, logs, groups)
+
+    @classmethod
+    def of_replaced_journals(cls, seed: int) -> HistoryPlan:
+        """Return the plan of a history in simulated time whose homes start again with empty or restored journals.
+
+        The other routers run, as a home that has no neighbour for some seconds cannot learn what it has lost.
+        """
+        random = Random(f"replaced journals {seed}")
+        routers, links = _network(random, (2, 3, 3, 4, 5), extra=2)
+        subscriptions = _durable(random, routers, 2)
+        home = random.choice(subscriptions).home
+        subscriptions += [
+            PlannedSubscription(f"{predicate} late at {home}", home, predicate, ["late"], at=random.uniform(0.5, 6.0))
+            for predicate in random.choices(PREDICATES, k=random.randint(0, 1))
+        ]
+        publishers = _publishers(random, routers)
+        clients = [client for each in subscriptions for client in each.clients]
+        homes = sorted({each.home for each in subscriptions})
+        rates = [
+            FaultRate("lost journal", homes[:1], 0.06, 2.0),
+            FaultRate("restored journal", homes[:1], 0.12, 2.0, (0.5, 2.0, 8.0)),
+            FaultRate("move", [*publishers], 0.09),
+            FaultRate("slow disk", routers, 0.06, 4.0, (0.001, 0.1, 2.0)),
+            FaultRate("leave", [*clients, *publishers], 0.2, 4.0),
+        ]
+        faults = random_schedule(random, rates, 0.0, _REPLACED_SECONDS)
+        return cls(routers, links, subscriptions, publishers, faults, _REPLACED_SECONDS, has_journals=True)
 
 
 def _network(random: Random, sizes: Sequence[int], extra: int) -> tuple[list[str], list[tuple[str, str]]]:

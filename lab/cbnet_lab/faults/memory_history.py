@@ -222,7 +222,7 @@ class MemoryHistory:
             own: MemoryDisk | LeasedDisk | None = None
             if home in self._shared:
                 own = LeasedDisk(memory, self._shared[home], name)
-            elif name in plan.homes or random.random() < 0.7:
+            elif plan.has_journals or name in plan.homes or random.random() < 0.7:
                 own = disk(memory, delay=random.choice(_DISK_DELAYS))
             log, most = plan.logs.get(home, ""), random.choice(_LOG_LIMITS)
             most = limits.setdefault(home, most)
@@ -235,7 +235,8 @@ class MemoryHistory:
         self.publishers = [MemoryPublisher(self, name, routers[0]) for name, routers in plan.publishers.items()]
         self._subscribers = [MemorySubscriber(self, each, name) for each in plan.subscriptions for name in each.clients]
         acts = {"move": self._move, "impersonate": self._impersonate, KILL_FOR_GOOD: self._kill_for_good}
-        self._driver = FaultDriver(MemoryFaults(memory, self.clients, acts), self.record)
+        self._faults = MemoryFaults(memory, self.clients, acts)
+        self._driver = FaultDriver(self._faults, self.record)
         self._dead: set[str] = set()  # routers that were killed for good
         self.is_over = False  # whether all faults are over
         self._taken: set[int] = set()  # incarnations that publishers impersonate
@@ -252,6 +253,9 @@ class MemoryHistory:
                 memory.after(each.at, each.begin)
         for publisher in self.publishers:
             publisher.publish_later()
+        for fault in plan.faults:
+            if fault.kind == "restored journal":
+                memory.after(max(0.0, fault.at - fault.size), partial(self._faults.copy_journal, fault.of))
         self._driver.run(plan.faults, plan.seconds)
         self._heal()
         self._record_logs()

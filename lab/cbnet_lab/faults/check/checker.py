@@ -43,7 +43,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from cbnet_lab.faults import record
-from cbnet_lab.faults.check.durable import DurableCheck, LogCheck, ReplayCheck
+from cbnet_lab.faults.check.durable import JOURNAL_FAULTS, DurableCheck, LogCheck, ReplayCheck
 from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.plain import NetworkState, PlainCheck, PlainSubscription, RequestCheck
 
@@ -69,6 +69,7 @@ class Checker:
         self._full: set[str] = set()  # routers whose disk is full
         self._freed = -inf  # time when a disk was last full
         self._jumped = -inf  # time of the last clock jump
+        self._replaced = -inf  # time when a router last started with another journal
         self._changes: list[record.FaultEvent] = []  # since the network last settled
         self.changed = 0.0  # time of the last change
         self.is_over = False
@@ -197,6 +198,8 @@ class Checker:
             self._freed = event.at if event.is_end else self._freed
         elif event.kind == "clock jump":
             self._jumped = event.at
+        elif event.kind in JOURNAL_FAULTS:
+            self._replaced = event.at
         if self._state.is_change(event):
             self._state.first_fault = min(self._state.first_fault, event.at)
             self._state.is_settled = False
@@ -235,11 +238,11 @@ class Checker:
     def _may_refuse(self, publish: record.PublishEvent, receipt: record.ReceiptEvent) -> bool:
         """Return whether a message may be refused.
 
-        It may if a disk was full, a home was not known to all routers, or a clock has jumped since it was published.
+        It may if a disk was full or replaced, a home was not known to all routers, or a clock jumped since it was sent.
         Later messages may have been stored at the home before this one: sent by another router, or over a tree, for a
         subscription that this router did not know. Or its timeout had expired by the clock of a router.
         """
-        was_full = bool(self._full) or self._freed >= publish.at - self._begin.recovery
+        was_full = bool(self._full) or max(self._freed, self._replaced) >= publish.at - self._begin.recovery
         refusing = (each for each in self._durable.values() if f"{each.home}: " in receipt.reason)
         return was_full or self._jumped >= publish.at or any(each.confirmed >= publish.at for each in refusing)
 
@@ -254,8 +257,12 @@ class Checker:
     def end(self) -> Findings:
         """Run the checks that need the whole record; return the findings."""
         for own in self._durable.values():
-            self.findings.check_offsets(own.name, own.messages)
-        stored = {name: {*own.messages.values()} for name, own in self._durable.items()}
+            for messages in own.journals:
+                self.findings.check_offsets(own.name, messages)
+        stored = {
+            name: {identity for messages in own.journals for identity in messages.values()}
+            for name, own in self._durable.items()
+        }
         for identity, publish in self._published.items():
             receipt = self._receipts.get(identity)
             if receipt is not None and receipt.outcome == "stored":
@@ -276,7 +283,7 @@ class Checker:
         self.findings.counts["due"] += len(due)
         lacking = [each for each in due if (publish.publisher, publish.number) not in stored[each.name]]
         for each in lacking:
-            if not each.is_told:
+            if not each.is_excused(publish):
                 self.findings.violate("lost", f"{each.name}: {text}, stored at {receipt.at:.2f}")
         self._check_refusals(text, receipt, [each.home for each in lacking if each.limit])
         least = sum(not each.is_past for each in due)  # the others may still receive messages from the log

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -19,6 +19,7 @@ from cbnet_lab.faults import record
 from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.subscription import SubscriptionCheck, matches
 
+JOURNAL_FAULTS: Final = ("lost journal", "restored journal")  # a router starts again without what it stored
 Published: TypeAlias = Mapping[Identity, record.PublishEvent]
 
 
@@ -45,6 +46,9 @@ class DurableCheck(SubscriptionCheck):
         self.limit = first.limit  # messages that it keeps, if its account is not that of the publishers
         self.is_told = False  # whether missing messages were reported to clients
         self._offsets: dict[int, _Stored] = {}
+        self._former: list[dict[int, Identity]] = []  # messages of journals that were replaced
+        self._replaced: list[float] = []  # times when the journal was
+        self._told_of_journal = -inf  # time of the last report of an unknown number of lost messages
         self._faults = -inf  # time of the last fault of its home or a client
         self._home_faults = -inf
         self._active: set[tuple[str, str]] = set()  # faults of a home group or a client that have not ended
@@ -55,12 +59,28 @@ class DurableCheck(SubscriptionCheck):
         """The messages received, by offset."""
         return {offset: stored.identity for offset, stored in self._offsets.items()}
 
+    @property
+    def journals(self) -> list[dict[int, Identity]]:
+        """The messages received from each journal of its home, by offset."""
+        return [*self._former, self.messages]
+
+    def is_excused(self, publish: record.PublishEvent) -> bool:
+        """Return whether a message may be missing: its loss was reported.
+
+        A journal that is replaced loses what was published before; the report gives no number.
+        """
+        return self.is_told or any(publish.at <= at <= self._told_of_journal for at in self._replaced)
+
     def fault(self, event: record.FaultEvent) -> None:
         """Handle a fault, or the end of one."""
         super().fault(event)
         if event.of in self.parts:
             self._faults = event.at
             (self._active.discard if event.is_end else self._active.add)((event.of, event.kind))
+        if event.of == self.home and event.kind in JOURNAL_FAULTS and not event.is_end:
+            self._former.append(self.messages)
+            self._replaced.append(event.at)
+            self._offsets, self._highest = {}, {}
         if event.of in self.routers:
             self._home_faults = event.at
             if self.confirmed == inf and not self._offsets:
@@ -69,6 +89,8 @@ class DurableCheck(SubscriptionCheck):
     def lost(self, event: record.LostEvent) -> None:
         """Handle a report of missing messages; a report without a number excuses no missing stored message."""
         self.is_told |= event.messages > 0
+        if event.messages == 0:
+            self._told_of_journal = event.at
 
     def receive(self, event: record.ReceiveEvent, publish: record.PublishEvent | None) -> None:
         """Handle a message."""

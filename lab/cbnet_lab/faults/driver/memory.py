@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 
+from cbnet.network.durable.home_log.journal import HISTORY_ID
 from cbnet.network.simulation.memory_client import MemoryClient
+from cbnet.network.simulation.memory_disk import DiskContent, MemoryDisk
 from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet.network.simulation.shared_disk import LeasedDisk
+from cbnet.network.transport.journals.journal_restore import with_loss
 from cbnet_lab.faults.driver.driver import Fault
 
 _DISK_DELAY = 0.01  # of a disk that is not slow, in seconds
@@ -22,6 +26,7 @@ class MemoryFaults:
     cut, half-noticed cut, silent cut         a link, noticed by both ends, one or none
     partition                                 all links between some routers, such as 1,2,5, and the others
     clock jump, full disk, slow disk          of a router
+    lost journal, restored journal            a router; it starts again with an empty disk, or a backup
     suspend                                   a router's process; the others notice that it is silent
     database cut, slow clock                  of a router of a home group: it does not reach the database; the clock by
                                               which it counts its lease runs at this rate
@@ -35,6 +40,7 @@ class MemoryFaults:
         self._clients = clients
         self._acts = acts
         self._cut: dict[Fault, list[tuple[str, str]]] = {}
+        self._copies: dict[str, DiskContent] = {}  # of journals, by router
 
     @property
     def now(self) -> float:
@@ -55,6 +61,8 @@ class MemoryFaults:
                 if memory.hosts[of].router is None:
                     return False
                 memory.kill(of, silently=kind == "silent kill")
+            case "lost journal" | "restored journal":
+                return self._replace_journal(of, is_restored=kind == "restored journal")
             case "cut" | "half-noticed cut" | "silent cut" | "partition":
                 return self._begin_cut(fault)
             case "clock jump":
@@ -76,7 +84,7 @@ class MemoryFaults:
     def end(self, fault: Fault) -> None:
         """Repair a part."""
         match fault.kind:
-            case "kill" | "silent kill":
+            case "kill" | "silent kill" | "lost journal" | "restored journal":
                 self._memory.start(fault.of)
             case "cut" | "half-noticed cut" | "silent cut" | "partition":
                 for cable in self._cut.pop(fault):
@@ -89,6 +97,30 @@ class MemoryFaults:
                 self._set_database(fault, is_broken=False)
             case "leave" | "leave silently":
                 self._clients[fault.of].reconnect()
+
+    def copy_journal(self, router: str) -> None:
+        """Copy the journal of a router, to be restored by the faults that follow."""
+        disk = self._memory.hosts[router].disk
+        assert isinstance(disk, MemoryDisk)
+        self._copies[router] = disk.copy()
+
+    def _replace_journal(self, router: str, *, is_restored: bool) -> bool:
+        host = self._memory.hosts[router]
+        if host.router is None or not isinstance(host.disk, MemoryDisk) or (is_restored and router not in self._copies):
+            return False
+        self._memory.kill(router)
+        host.disk.replace(self._restored(router) if is_restored else None)
+        return True
+
+    def _restored(self, router: str) -> DiskContent:
+        """Return the copy of a journal, as `restore` changes it."""
+        content = deepcopy(self._copies[router])
+        state = content.state
+        state.id = self._memory.random.getrandbits(62)
+        for each in state.subscriptions:
+            if each.id != HISTORY_ID:
+                state.losses[each.id] = with_loss(state.losses[each.id])
+        return content
 
     def _begin_cut(self, fault: Fault) -> bool:
         routers = {*fault.of.split(_SEPARATOR)}

@@ -1,7 +1,8 @@
 """Records of a home that its journal does not know: the journal is new, or older than the network knows.
 
-    entry of a neighbour ──► record requested ──► subscriptions created again ──► on disk ──► superseded
+    entry of a neighbour ──► record requested ──► subscriptions created again ──► on disk ──► superseded, on disk
                              └────────── the home answers no durable publisher ────────────┘
+                             └──────────────── its router publishes no durable message ────────────────────┘
 
 A journal that is lost, or replaced by an old one, leaves the network with a record that names subscriptions which the
 home does not have. An empty record in its place would make receipts that count nothing; so the home first takes the
@@ -41,11 +42,17 @@ class ForeignRecords:
         self._reviews = 0
         self._new: list[ForeignRecord] = []
         self._unfinished = 0
+        self._superseded: RecordVersion | None = None  # until this router knows the record that supersedes it
 
     @property
     def are_pending(self) -> bool:
         """Whether a record is not reviewed yet."""
         return bool(self._new or self._unfinished)
+
+    @property
+    def are_superseded(self) -> bool:
+        """Whether this router knows its record, after all reviews: before, its own clients would find no home."""
+        return self._superseded is None and not self.are_pending
 
     def is_unknown(self, own: HomeRecord | RecordEntry) -> bool:
         """Return whether this router's journal does not know a version of its record, and has to review it."""
@@ -70,6 +77,14 @@ class ForeignRecords:
         taken, self._new = self._new, []
         return taken
 
-    def finish(self) -> None:
+    def finish(self, foreign: ForeignRecord) -> None:
         """Record that the review of one record is on disk."""
         self._unfinished -= 1
+        version = version_of(foreign.record)
+        if self._superseded is None or version.is_newer(self._superseded):
+            self._superseded = version
+
+    def supersede(self, version: RecordVersion) -> None:
+        """Record that this router knows a version of its own."""
+        if self._superseded is not None and version.is_newer(self._superseded):
+            self._superseded = None

@@ -185,7 +185,7 @@ class HomeRecords(Flooding[HomeRecord]):
         self._opened = 0.0  # time when the home was taken
         self._is_changed = False  # since the own record was originated
         self._is_complete = False
-        self._has_neighbours = False  # that it dials
+        self._has_neighbours: bool | None = None  # that it dials; None: not known before the first check
         self._complete_links: set[int] = set()  # to neighbours that are complete
         self._acknowledged: dict[str, RecordVersion] = {}  # version of the own record on the disk of each router
 
@@ -239,7 +239,8 @@ class HomeRecords(Flooding[HomeRecord]):
     @property
     def is_synchronised(self) -> bool:
         """Whether this router has all records that its neighbours have, and is complete; not during a review."""
-        return self._is_complete and self.has_all_of_neighbours and not self.is_under_review
+        is_reviewed = not self.is_under_review and self.foreign.are_superseded
+        return self._is_complete and self.has_all_of_neighbours and is_reviewed
 
     def _summary(self) -> RecordSummary:
         return RecordSummary(self.kind, self._table.entries(), self._is_complete)
@@ -296,6 +297,7 @@ class HomeRecords(Flooding[HomeRecord]):
     def check(self) -> None:
         """Do periodic work."""
         super().check()
+        self._has_neighbours = bool(self._has_neighbours)
         self._check_completeness()
         if self._own is not None and (self._is_changed or self._own.must_supersede):
             self.announce()
@@ -336,16 +338,24 @@ class HomeRecords(Flooding[HomeRecord]):
         So its number is not used again after a crash.
         """
         assert self._queue is not None, "only a router with a journal is a home"
-        # Neighbours may know a version of an earlier journal, which the first one of this journal must not replace.
-        is_early = self.is_under_review or (self.own.is_of_other_journal and not self.has_all_of_neighbours)
-        self._is_changed = is_early or not (self.own.may_follow or self.own.must_supersede)
+        self._is_changed = (
+            self.is_under_review or self._is_early or not (self.own.may_follow or self.own.must_supersede)
+        )
         record = None if self._is_changed else self.own.originate()
         if record is not None:
             self.table.save(record)
             self._queue.after(partial(self._publish, record))
 
+    @property
+    def _is_early(self) -> bool:
+        """Whether neighbours may know a version of an earlier journal, which the first of this one must not replace."""
+        is_alone = not self._links.routers() and self._context.now < self._opened + ALONE
+        is_waiting = (self._has_neighbours is not False and is_alone) or not self.has_all_of_neighbours
+        return is_waiting and self.own.is_of_other_journal
+
     def _publish(self, record: HomeRecord) -> None:
         self.table.set(record)
+        self.foreign.supersede(version_of(record))
         self._acknowledged[self._context.name] = version_of(record)
         self.flood(record)
 
@@ -356,7 +366,7 @@ class HomeRecords(Flooding[HomeRecord]):
 
     def reviewed(self, foreign: ForeignRecord) -> None:
         """Supersede a version whose subscriptions are on disk by now."""
-        self.foreign.finish()
+        self.foreign.finish(foreign)
         self.own.supersede(foreign.neighbour, version_of(foreign.record), is_forged=False)
         self.announce()
 

@@ -192,6 +192,15 @@ class MemoryDisk:
         if self._synced is not None:
             self._written, self._synced = self._synced, None
 
+    def copy(self) -> DiskContent:
+        """Return a copy of the content, with the same id."""
+        return deepcopy(self._written)
+
+    def replace(self, content: DiskContent | None = None) -> None:
+        """Replace the disk, while no router runs there, by one with some content, or by an empty one."""
+        self._written = content or DiskContent(self._memory.random.getrandbits(62))
+        self._synced = None
+
     def damage(self, subscription: int, offset: int) -> None:
         """Make a message unreadable."""
         self._written.damaged.add(self.entries(subscription)[offset].position)

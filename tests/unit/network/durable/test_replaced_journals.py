@@ -30,9 +30,7 @@ def home_lab(seed=1, links="a-b b-c", **options):
 def replace_journal(net, content=None):
     """Start c with a new journal, or with some former content of it."""
     net.kill("c")
-    disk = net.memory.hosts["c"].disk = net.disks["c"] = MemoryDisk(net.memory)
-    if content is not None:
-        disk._written = content
+    net.disks["c"].replace(content)
     net.start("c")
 
 
@@ -95,7 +93,7 @@ def test_a_subscription_that_is_created_again_has_its_predicate_and_limits():
 def test_a_journal_from_a_backup_reports_what_was_stored_since_then():
     for seed in SEEDS:
         net, alice, carol = home_lab(seed)
-        backup = deepcopy(net.disks["c"]._written)
+        backup = net.disks["c"].copy()
         carol.subscribe_durable(2, "later", "y > 0", wait=5.0)
         net.run(2)
         store_unacknowledged(net, alice, carol)
@@ -240,6 +238,51 @@ def test_a_router_that_dials_neighbours_gives_no_receipt_before_they_may_know_of
     net.memory.repair("b", "c")
     net.run(5)
     assert carol.receipts[number].subscriptions == 1
+
+
+def test_a_client_of_the_home_gets_no_receipt_before_its_router_knows_the_record_that_follows_a_review():
+    for seed in SEEDS:
+        net, _, carol = home_lab(seed)
+        net.disks["c"].delay = 0.3
+        carol.durable.clear()
+        replace_journal(net)
+        number = carol.publish_durable({"x": 1}, b"after", timeout=30)
+        net.run(10)
+        assert carol.receipts[number].subscriptions == 1
+
+
+def test_a_client_that_subscribes_again_before_there_are_neighbours_ends_no_wait_for_them():
+    for seed in SEEDS:
+        net, _, carol = home_lab(seed)
+        carol.subscribe_durable(2, "other", "y > 0", wait=5.0)
+        net.run(3)
+        net.memory.cut("b", "c")
+        replace_journal(net)
+        number = carol.publish_durable({"y": 1}, b"after", timeout=30)
+        del carol.durable[2]
+        net.run(2.5)
+        assert number not in carol.receipts
+        net.memory.repair("b", "c")
+        net.run(10)
+        assert carol.receipts[number].subscriptions == 1
+
+
+def test_a_backup_announces_nothing_before_there_are_neighbours():
+    for seed in SEEDS:
+        net, _, carol = home_lab(seed)
+        backup = net.disks["c"].copy()
+        backup.state.id += 1
+        carol.subscribe_durable(2, "other", "y > 0", wait=5.0)
+        net.run(3)
+        net.memory.cut("b", "c")
+        del carol.durable[2]
+        replace_journal(net, backup)
+        number = carol.publish_durable({"y": 1}, b"after", timeout=30)
+        net.run(2.5)
+        assert number not in carol.receipts
+        net.memory.repair("b", "c")
+        net.run(10)
+        assert carol.receipts[number].subscriptions == 1
 
 
 def test_a_build_that_reviews_no_record_is_found(monkeypatch):

@@ -70,7 +70,7 @@ def _marked(work: Path, backup: Path) -> Restored:
         state = journal.recover()
         damaged = sum(stored_entry(row) is None for row in journal.rows())
         subscriptions = [each.id for each in state.subscriptions if each.id != HISTORY_ID]
-        journal.restart([_with_loss(state.losses[id]) for id in subscriptions])
+        journal.restart([with_loss(state.losses[id]) for id in subscriptions])
     finally:
         journal.close()
     return Restored(home, len(subscriptions), len(state.rows.positions), damaged)
@@ -84,7 +84,8 @@ def _home(copy: Path, backup: Path) -> str:
         raise InputError(f"not a backup of a journal: {error}", file=str(backup)) from None
 
 
-def _with_loss(losses: SaveLosses) -> SaveLosses:
+def with_loss(losses: SaveLosses) -> SaveLosses:
+    """Return the losses of a subscription, and one of an unknown number of messages stored after the backup."""
     number = losses.pending[-1].number + 1 if losses.pending else 1
     return losses._replace(pending=(*losses.pending, Loss(number, 0, RESTORED)))
 
