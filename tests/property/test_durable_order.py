@@ -3,14 +3,14 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbnet.network.durable.consumers import Consumer
-from cbnet.network.durable.dead_letters import DeadLetters
-from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.home_log import log as log_module
 from cbnet.network.durable.home_log.journal import Committed, Read, SavedSubscription, SaveLosses, SaveSubscription
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
+from cbnet.network.durable.subscriptions.consumers import Consumer
+from cbnet.network.durable.subscriptions.dead_letters import DeadLetters
+from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLimits

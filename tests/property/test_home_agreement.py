@@ -8,8 +8,8 @@ from support.seeds import seeds
 from tests.support.durable_networks import DurableLab
 from tests.support.signing_routers import signing
 
-from cbnet.network.durable import home_table
-from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.records import home_table
+from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.linkstate.records import version_of
 from cbnet.network.protocol.frames import DurableRemove, DurableSubscribe, ForgetHome
 

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.durable_networks import DurableLab
 
-from cbnet.network.durable.followers import Follower
+from cbnet.network.durable.histories.followers import Follower
+from cbnet.network.durable.histories.replays import HistoryScan
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_log.journal import HISTORY_ID
-from cbnet.network.durable.replays import HistoryScan
 from cbnet.network.protocol.frames import HistoryStart, Replaying
 
 STEPS = st.lists(

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 from msgspec.msgpack import decode
 
-from cbnet.network.client.durable_publishing import DurablePublisher, Receipt
-from cbnet.network.durable.history import is_note
+from cbnet.network.client.durable.durable_publishing import DurablePublisher, Receipt
+from cbnet.network.durable.histories.history import is_note
 from cbnet.network.durable.home_log.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (

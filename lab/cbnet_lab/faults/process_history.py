@@ -21,7 +21,7 @@ from cbnet.errors import CbnetError
 from cbnet.network import Client, Delivery, NotConnected, NotStored, ProcessNetwork, Refused, Settings, connect
 from cbnet.network.client.async_subscription import DurableDelivery
 from cbnet.network.client.blocking_client import Subscription
-from cbnet.network.client.durable_publishing import Receipt
+from cbnet.network.client.durable.durable_publishing import Receipt
 from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults import record
 from cbnet_lab.faults.check.subscription import matches

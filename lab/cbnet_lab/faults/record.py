@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from cbnet.network.client.durable_publishing import Receipt
+from cbnet.network.client.durable.durable_publishing import Receipt
 from cbnet.network.protocol.frames import DurablePublished
 
 Outcome: TypeAlias = Literal["stored", "silent", "refused"]

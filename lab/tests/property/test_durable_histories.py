@@ -6,16 +6,16 @@ import pytest
 from support.seeds import seeds
 
 from cbnet.network.durable import publications, publisher_windows
-from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.followers import Follower
+from cbnet.network.durable.histories.followers import Follower
+from cbnet.network.durable.histories.replays import HistoryScan, Replays
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_log.cursor import Cursor
 from cbnet.network.durable.home_log.journal import Discard
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
-from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.publications import Publications
 from cbnet.network.durable.publisher_windows import PublisherWindow
-from cbnet.network.durable.replays import HistoryScan, Replays
+from cbnet.network.durable.records.home_records import HomeRecords
+from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.router.loss_notices import LossNotices
 from cbnet.network.simulation.memory_disk import DiskContent, MemoryDisk

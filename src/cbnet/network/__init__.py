@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from cbnet.network.client.blocking_client import Client, Offer, Subscription, connect
     from cbnet.network.client.client_events import ClientEvent
     from cbnet.network.client.client_inbox import Traced
-    from cbnet.network.client.durable_messages import PeekedMessage
-    from cbnet.network.client.durable_publishing import Receipt
+    from cbnet.network.client.durable.durable_messages import PeekedMessage
+    from cbnet.network.client.durable.durable_publishing import Receipt
     from cbnet.network.client.router_status import statuses
     from cbnet.network.errors import (
         NetworkError,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from cbnet.network.client.async_pull import AsyncOffer
     from cbnet.network.client.async_subscription import AsyncSubscription
     from cbnet.network.client.blocking_client import Offer, Subscription
-    from cbnet.network.client.durable_publishing import Receipt
+    from cbnet.network.client.durable.durable_publishing import Receipt
     from cbnet.network.protocol.frames import StepField
 
 

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Final
 
 from cbnet.network import DurableLimits, NotStored, Refused
-from cbnet.network.durable.followers import MAX_CLIENT_REPLAYS
+from cbnet.network.durable.histories.followers import MAX_CLIENT_REPLAYS
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.fields import Frame
 from cbnet.network.protocol.frames import (

@@ -3,9 +3,9 @@
 import pytest
 
 from cbnet.network.durable import home
-from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.home_log.verdicts import Verdict, judge
 from cbnet.network.durable.publisher_windows import PublisherWindow
+from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.history_plan import HistoryPlan

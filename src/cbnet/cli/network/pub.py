@@ -64,7 +64,7 @@ def pub(
     Example: cbnet pub price=300 dest=MXP '#upgradeable' --payload 'seat 7A'
     """
     from cbnet.cli.network.message_text import parse_message
-    from cbnet.network.client.durable_publishing import parse_required
+    from cbnet.network.client.durable.durable_publishing import parse_required
 
     required = () if require is None else parse_required(require)
     data = None if payload is None else text_or_file("--payload", payload)

@@ -29,8 +29,8 @@ from cbnet.network.client.async_subscription import (
 from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.client_inbox import ClientInbox, Traced
 from cbnet.network.client.client_link import TIMEOUT, Dial, client_hello
-from cbnet.network.client.durable_messages import PeekedMessage, peek, selection, take
-from cbnet.network.client.durable_publishing import DurablePublisher, Receipt, Required, new_publisher
+from cbnet.network.client.durable.durable_messages import PeekedMessage, peek, selection, take
+from cbnet.network.client.durable.durable_publishing import DurablePublisher, Receipt, Required, new_publisher
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol import frames

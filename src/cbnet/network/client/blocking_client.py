@@ -19,7 +19,7 @@ from cbnet.network.client.async_pull import Answer, AsyncOffer
 from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery, HistorySpan
 from cbnet.network.client.client_link import TIMEOUT
 from cbnet.network.client.client_thread import ClientThread, OutgoingFrames
-from cbnet.network.client.durable_publishing import Receipt, Required
+from cbnet.network.client.durable.durable_publishing import Receipt, Required
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish
 from cbnet.network.errors import NotConfirmed, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS

@@ -16,7 +16,7 @@ from cbnet.network.client.async_subscription import AsyncSubscription, Delivery,
 from cbnet.network.client.client_calls import Call
 from cbnet.network.client.client_events import ClientEvent, EventHandler, EventKind, Interruption
 from cbnet.network.client.client_link import TIMEOUT, ClientLink, Dial
-from cbnet.network.client.durable_publishing import DurablePublisher, DurablePublishing
+from cbnet.network.client.durable.durable_publishing import DurablePublisher, DurablePublishing
 from cbnet.network.client.registrations import Registrations
 from cbnet.network.errors import NotConnected, Refused, TooSlow
 from cbnet.network.protocol import frames

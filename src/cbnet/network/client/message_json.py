@@ -20,7 +20,7 @@ from cbnet.language.message import Message
 from cbnet.matching.files.message_files import json_members, message_from_line
 from cbnet.network.client.async_pull import MAX_KEEP, Item, Reply
 from cbnet.network.client.async_subscription import Delivery, DurableDelivery
-from cbnet.network.client.durable_messages import PeekedMessage
+from cbnet.network.client.durable.durable_messages import PeekedMessage
 from cbnet.network.protocol.fields import MAX_TAGS, MAX_VALUES
 from cbnet.network.protocol.frames import json_of
 

@@ -13,7 +13,7 @@ from cbnet.network.client.async_subscription import AsyncSubscription, Confirmat
 from cbnet.network.client.client_calls import Call
 from cbnet.network.client.client_events import ClientEvent
 from cbnet.network.client.client_link import ClientLink
-from cbnet.network.client.home_search import HomeSearch
+from cbnet.network.client.durable.home_search import HomeSearch
 from cbnet.network.errors import NotConfirmed, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_SECONDS

@@ -21,11 +21,8 @@ from cbnet.language.relations.covering import covers
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
 from cbnet.network.durable.accounts.ended_subscriptions import EndedSubscription, EndedSubscriptions, end_cause
-from cbnet.network.durable.consumers import Consumer
-from cbnet.network.durable.dead_letters import DeadLetters
-from cbnet.network.durable.durable_confirmations import DurableConfirmations
-from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.history import History, StartPoint, no_history
+from cbnet.network.durable.histories.history import History, StartPoint, no_history
+from cbnet.network.durable.histories.replays import HistoryScan, Replays, scan_key
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_log.account_use import AccountUse
 from cbnet.network.durable.home_log.journal import (
@@ -39,9 +36,12 @@ from cbnet.network.durable.home_log.journal import (
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
-from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.durable.replays import HistoryScan, Replays, scan_key
-from cbnet.network.durable.stored_messages import StoredMessages
+from cbnet.network.durable.records.durable_confirmations import DurableConfirmations
+from cbnet.network.durable.records.home_records import HomeRecords
+from cbnet.network.durable.subscriptions.consumers import Consumer
+from cbnet.network.durable.subscriptions.dead_letters import DeadLetters
+from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
+from cbnet.network.durable.subscriptions.stored_messages import StoredMessages
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits

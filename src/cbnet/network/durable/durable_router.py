@@ -24,17 +24,17 @@ from cbnet.errors import InputError
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad
 from cbnet.network.durable.durable_registry import DurableRegistry
-from cbnet.network.durable.durable_runs import DurableRuns
-from cbnet.network.durable.followers import Followers
 from cbnet.network.durable.held_home import HeldHome
-from cbnet.network.durable.history import no_history
+from cbnet.network.durable.histories.followers import Followers
+from cbnet.network.durable.histories.history import no_history
 from cbnet.network.durable.home_log.journal import BackedUp, JournalEvent, OpenJournal, Standby
 from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.durable.home_log.message_run import Run
-from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.publications import Publications
-from cbnet.network.durable.received_runs import ReceivedRuns
-from cbnet.network.durable.run_kinds import RunKinds
+from cbnet.network.durable.records.home_records import HomeRecords
+from cbnet.network.durable.runs.durable_runs import DurableRuns
+from cbnet.network.durable.runs.received_runs import ReceivedRuns
+from cbnet.network.durable.runs.run_kinds import RunKinds
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.durable.accounts.former_accounts import FormerAccounts
 from cbnet.network.durable.durable_registry import DurableRegistry
-from cbnet.network.durable.followers import Followers
-from cbnet.network.durable.history import open_history
+from cbnet.network.durable.histories.followers import Followers
+from cbnet.network.durable.histories.history import open_history
+from cbnet.network.durable.histories.replays import Replays
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_log.journal import (
     HISTORY_ID,
@@ -28,9 +29,8 @@ from cbnet.network.durable.home_log.journal import (
 )
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
-from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal_review import JournalReview
-from cbnet.network.durable.replays import Replays
+from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.protocol.frames import AccountField, Stored
 from cbnet.network.protocol.reasons import ReasonCode

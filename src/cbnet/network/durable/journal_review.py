@@ -15,9 +15,9 @@ from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.durable.durable_registry import DurableRegistry
-from cbnet.network.durable.foreign_records import ForeignRecord
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
-from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.records.foreign_records import ForeignRecord
+from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log
 from cbnet.network.protocol.durable_frames import DurableLimits, HomeRecord

@@ -22,7 +22,7 @@ from math import inf
 from typing import TypeAlias
 
 from cbnet.errors import InputError
-from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import Event

@@ -34,9 +34,9 @@ from starlette.websockets import WebSocket
 
 from cbnet.errors import CbnetError
 from cbnet.network.http.event_stream import EventStreams
-from cbnet.network.http.health import Observation
 from cbnet.network.http.http_links import HttpLinks
-from cbnet.network.http.network_watch import NetworkWatch
+from cbnet.network.http.monitoring.health import Observation
+from cbnet.network.http.monitoring.network_watch import NetworkWatch
 from cbnet.network.http.playground import Playground
 from cbnet.network.http.problems import Problem, problem_of, problem_response
 from cbnet.network.http.processor_share import InTurns

@@ -19,7 +19,7 @@ from starlette.requests import HTTPConnection
 from cbnet.errors import InputError
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.client_link import client_hello
-from cbnet.network.client.durable_publishing import DurablePublisher, new_publisher
+from cbnet.network.client.durable.durable_publishing import DurablePublisher, new_publisher
 from cbnet.network.errors import NotConnected, Refused
 from cbnet.network.http.http_connection import HttpConnection, HttpConnections
 from cbnet.network.http.problems import Problem

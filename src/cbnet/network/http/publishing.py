@@ -26,7 +26,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.language.cloud_events import message_from_event, messages_from_http
 from cbnet.language.message import Message
 from cbnet.network.client.async_client import AsyncClient
-from cbnet.network.client.durable_publishing import Receipt, Required, parse_required
+from cbnet.network.client.durable.durable_publishing import Receipt, Required, parse_required
 from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import check_values, message_and_payload, object_from_json
 from cbnet.network.http.http_links import HttpLinks

@@ -14,9 +14,9 @@ from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
-from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.home_log.journal import BackedUp
 from cbnet.network.durable.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
+from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.logs import audit, audit_change

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cbnet.network.client.durable_publishing import DurablePublisher, Required, required_names
+from cbnet.network.client.durable.durable_publishing import DurablePublisher, Required, required_names
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableDeliver,

@@ -1,6 +1,6 @@
 """The messages of a durable publisher that have no answer."""
 
-from cbnet.network.client.durable_publishing import DurablePublisher
+from cbnet.network.client.durable.durable_publishing import DurablePublisher
 
 
 def sequences(publisher, now):

@@ -2,7 +2,7 @@
 
 from tests.support.durable_networks import DurableLab, answers
 
-from cbnet.network.durable.durable_confirmations import DurableConfirmations
+from cbnet.network.durable.records.durable_confirmations import DurableConfirmations
 from cbnet.network.protocol.frames import Subscribed
 
 COURSES = 40

@@ -3,8 +3,8 @@
 import pytest
 from tests.support.durable_networks import DurableLab, answers, payloads
 
-from cbnet.network.durable import home_table
-from cbnet.network.durable.home_table import HomeTable
+from cbnet.network.durable.records import home_table
+from cbnet.network.durable.records.home_table import HomeTable
 from cbnet.network.protocol import fields
 from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeRecord, Subscribed
 

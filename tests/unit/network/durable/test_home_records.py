@@ -3,7 +3,7 @@
 import msgspec
 from tests.support.durable_networks import DurableLab, answers
 
-from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.protocol.frames import HomeRecord, RecordEntry, RecordSummary, Subscribed
 
 DISK = 2.0  # seconds that a write takes

@@ -2,8 +2,6 @@
 
 from support.durable_networks import DurableLab, answers, billing_lab, history_lab, numbers, publish, report
 
-from cbnet.network.durable.dead_letters import DeadLetters
-from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.home_log import log as log_module
 from cbnet.network.durable.home_log.journal import (
     Committed,
@@ -18,6 +16,8 @@ from cbnet.network.durable.home_log.journal import (
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
+from cbnet.network.durable.subscriptions.dead_letters import DeadLetters
+from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLimits, DurableLost, HistoryStart

@@ -5,7 +5,7 @@ from hashlib import blake2b
 import pytest
 from support.durable_networks import DurableLab, answers, home_behind_link, payloads
 
-from cbnet.network.client.durable_publishing import new_publisher
+from cbnet.network.client.durable.durable_publishing import new_publisher
 from cbnet.network.durable.publications import publisher_incarnation
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import DurableMark, DurablePublish, DurablePublished, Packet

@@ -3,7 +3,7 @@
 import pytest
 from support.durable_networks import DurableLab, payloads
 
-from cbnet.network.client.durable_publishing import DurablePublisher
+from cbnet.network.client.durable.durable_publishing import DurablePublisher
 from cbnet.network.durable import publisher_windows
 from cbnet.network.durable.home_log.journal import DropWindow, SaveWindow
 from cbnet.network.durable.publisher_windows import PUBLISHER_AGE, PublisherWindow, PublisherWindows

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from tests.support.durable_networks import DurableLab, answers, payloads, report
 from tests.support.signing_routers import signing
 
-from cbnet.network.durable.foreign_records import MAX_REVIEWS
 from cbnet.network.durable.home_log.journal import Loss, SaveLosses
-from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.records.foreign_records import MAX_REVIEWS
+from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.protocol.frames import DurableLimit, DurableLimits, DurableLost, DurableRemove
 from cbnet.network.simulation.memory_disk import MemoryDisk
 
@@ -287,6 +287,6 @@ def test_a_backup_announces_nothing_before_there_are_neighbours():
 
 def test_a_build_that_reviews_no_record_is_found(monkeypatch):
     monkeypatch.setattr(HomeRecords, "_is_news", lambda *_: False)
-    monkeypatch.setattr("cbnet.network.durable.foreign_records.ForeignRecords.is_unknown", lambda *_: False)
+    monkeypatch.setattr("cbnet.network.durable.records.foreign_records.ForeignRecords.is_unknown", lambda *_: False)
     monkeypatch.setattr(HomeRecords, "_believes_claims", True)
     assert any(map(false_receipts, SEEDS))

@@ -10,8 +10,8 @@ from support.memory_networks import sent
 
 from cbnet.errors import InputError
 from cbnet.language.syntax.parser import parse
-from cbnet.network.client.durable_messages import peek, selection, take
-from cbnet.network.durable import stored_messages
+from cbnet.network.client.durable.durable_messages import peek, selection, take
+from cbnet.network.durable.subscriptions import stored_messages
 from cbnet.network.errors import Refused
 from cbnet.network.logs import open_audit_log, use_audit_log
 from cbnet.network.protocol.frames import (

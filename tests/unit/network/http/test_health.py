@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from cbnet.network.http.health import health_notes, health_problems, readiness_problems
+from cbnet.network.http.monitoring.health import health_notes, health_problems, readiness_problems
 
 
 def router(

@@ -3,7 +3,7 @@
 import asyncio
 
 from cbnet.network.errors import Refused
-from cbnet.network.http.network_watch import NetworkSamples
+from cbnet.network.http.monitoring.network_watch import NetworkSamples
 from cbnet.network.protocol.frames import Peer, Status
 
 

@@ -9,7 +9,9 @@ from cbnet import parse_filter
 from cbnet.language.condition import MAX_CONDITION_LENGTH
 from cbnet.language.message import MAX_DEPTH
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network.durable import consumers, followers, publisher_windows
+from cbnet.network.durable import publisher_windows
+from cbnet.network.durable.histories import followers
+from cbnet.network.durable.subscriptions import consumers
 from cbnet.network.link import settings
 from cbnet.network.protocol import durable_frames, frames, wire
 from cbnet.network.protocol import fields as frame_parts

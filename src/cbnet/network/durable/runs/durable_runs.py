@@ -20,10 +20,10 @@ from typing import Final
 
 from cbnet.network.durable.held_home import HeldHome
 from cbnet.network.durable.home_log.message_run import Run
-from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.publications import Publications, publisher_incarnation
-from cbnet.network.durable.remote_runs import RemoteRuns, published
-from cbnet.network.durable.run_kinds import Kind, RunKinds
+from cbnet.network.durable.records.home_records import HomeRecords
+from cbnet.network.durable.runs.remote_runs import RemoteRuns, published
+from cbnet.network.durable.runs.run_kinds import Kind, RunKinds
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import Event

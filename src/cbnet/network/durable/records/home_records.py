@@ -22,10 +22,10 @@ import msgspec
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.durable.foreign_records import ForeignRecord, ForeignRecords
 from cbnet.network.durable.home_log.journal import HISTORY_ID, SavedSubscription
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
-from cbnet.network.durable.home_table import HomeTable, is_empty
+from cbnet.network.durable.records.foreign_records import ForeignRecord, ForeignRecords
+from cbnet.network.durable.records.home_table import HomeTable, is_empty
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link

@@ -17,12 +17,12 @@ from functools import partial
 from math import inf
 from typing import TypeAlias
 
-from cbnet.network.durable.consumers import Consumer, Consumers
-from cbnet.network.durable.dead_letters import DeadLetters
 from cbnet.network.durable.home_log.journal import Entry, SavedSubscription
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
 from cbnet.network.durable.home_log.message_run import RunPart
+from cbnet.network.durable.subscriptions.consumers import Consumer, Consumers
+from cbnet.network.durable.subscriptions.dead_letters import DeadLetters
 from cbnet.network.protocol.fields import DurableName
 from cbnet.network.protocol.frames import DurableDeliver, DurableField, DurableLost
 

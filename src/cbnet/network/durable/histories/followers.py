@@ -11,10 +11,10 @@ from itertools import count
 
 from cbnet.errors import LimitError
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
-from cbnet.network.durable.consumers import Consumer
-from cbnet.network.durable.history import History
+from cbnet.network.durable.histories.history import History
+from cbnet.network.durable.histories.replays import Replays
 from cbnet.network.durable.home_log.journal import Entry
-from cbnet.network.durable.replays import Replays
+from cbnet.network.durable.subscriptions.consumers import Consumer
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH

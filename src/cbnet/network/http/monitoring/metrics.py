@@ -31,11 +31,11 @@ try:
     )
     from prometheus_client.registry import Collector
 
-    from cbnet.network.http.durable_metrics import durable_metrics
+    from cbnet.network.http.monitoring.durable_metrics import durable_metrics
 except ImportError:
     raise CbnetError("metrics need prometheus-client: pip install 'cbnet[network]'") from None
 
-from cbnet.network.http.durable_metrics import durable_metrics  # needs the package, too
+from cbnet.network.http.monitoring.durable_metrics import durable_metrics  # needs the package, too
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _CACHE = {Event.CACHE_HITS: "hit", Event.CACHE_MISSES: "miss"}

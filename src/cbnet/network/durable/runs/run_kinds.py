@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cbnet._kernels.durable_run import RunReader
 from cbnet.network.durable.home_log.message_run import Run
-from cbnet.network.durable.home_table import HomeTable
+from cbnet.network.durable.records.home_table import HomeTable
 from cbnet.network.forwarding.fast_forwarding import FastForwarding
 from cbnet.network.forwarding.forwarding_table import TreeInterface
 from cbnet.network.forwarding.router_core import RouterCore

@@ -14,11 +14,11 @@ from functools import partial
 from typing import NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.network.durable.dead_letters import Subscriptions, without_mark
-from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.home_log.journal import Entry
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
+from cbnet.network.durable.subscriptions.dead_letters import Subscriptions, without_mark
+from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (

@@ -27,11 +27,11 @@ from cbnet.errors import UndecidedError
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
-from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.history import History, is_note
+from cbnet.network.durable.histories.history import History, is_note
 from cbnet.network.durable.home_log.journal import Entry, SaveSubscription
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
+from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet.network.forwarding.search_credit import UNDECIDED, FilterCredit
 from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.link.context import RouterContext

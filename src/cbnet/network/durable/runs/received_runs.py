@@ -16,8 +16,8 @@ import msgspec
 from cbnet.errors import InputError
 from cbnet.network.durable.held_home import HeldHome
 from cbnet.network.durable.home_log.message_run import Run
-from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.durable.run_kinds import Kind, RunKinds
+from cbnet.network.durable.records.home_records import HomeRecords
+from cbnet.network.durable.runs.run_kinds import Kind, RunKinds
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import DropReason, Event

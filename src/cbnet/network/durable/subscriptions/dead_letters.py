@@ -22,7 +22,7 @@ from cbnet.network.protocol.fields import DurableName
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cbnet.network.durable.durable_subscription import DurableSubscription
+    from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 
 ATTRIBUTE: Final = "dead_letter"
 _REASON: Final = "not acknowledged within max_deliveries"

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cbnet.network.http.http_links import HttpLinks
-from cbnet.network.http.metrics import CONTENT_TYPE, exposition
+from cbnet.network.http.monitoring.metrics import CONTENT_TYPE, exposition
 from cbnet.network.http.problems import json_response
 from cbnet.network.transport.tcp_router import TcpRouter
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
-from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.frames import Subscribed

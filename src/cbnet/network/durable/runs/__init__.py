@@ -1,0 +1,1 @@
+"""Runs of durable messages, published, forwarded and stored without an object for each."""

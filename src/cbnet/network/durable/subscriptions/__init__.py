@@ -1,0 +1,1 @@
+"""Durable subscriptions: their consumers, deliveries, dead letters, and operations on stored messages."""
