@@ -14,12 +14,13 @@ from cbnet.errors import InputError
 from cbnet.network.durable.home_log import lease
 from cbnet.network.durable.home_log.journal import Append, Committed, OpenJournal, Read, Standby
 from cbnet.network.simulation.memory_disk import DiskContent
-from cbnet.network.transport.journals import journal_thread, postgres_journal, postgres_schema, postgres_server
+from cbnet.network.transport.journals import journal_thread
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
 from cbnet.network.transport.journals.journal_store import FencedError
 from cbnet.network.transport.journals.journal_thread import JournalThread
 from cbnet.network.transport.journals.leased_journal import LeasedJournal
-from cbnet.network.transport.journals.postgres_journal import PostgresJournal
+from cbnet.network.transport.journals.postgresql import postgres_journal, postgres_schema, postgres_server
+from cbnet.network.transport.journals.postgresql.postgres_journal import PostgresJournal
 from cbnet_lab.bench.postgres_server import PostgresServer
 
 

@@ -39,9 +39,9 @@ from cbnet.network.transport.journals.journal_tables import (
     recover,
     stored_entry,
 )
-from cbnet.network.transport.journals.postgres_schema import use_schema
-from cbnet.network.transport.journals.postgres_server import Connection, UnfitServerError, connect
-from cbnet.network.transport.journals.postgres_values import ColumnArray, type_name
+from cbnet.network.transport.journals.postgresql.postgres_schema import use_schema
+from cbnet.network.transport.journals.postgresql.postgres_server import Connection, UnfitServerError, connect
+from cbnet.network.transport.journals.postgresql.postgres_values import ColumnArray, type_name
 
 _TEXTS: Final = {
     name for statement in SCHEMA for name, kind in columns(statement.split()[2]).items() if kind == "TEXT"

@@ -16,8 +16,8 @@ from psycopg import errors, sql
 from cbnet.errors import InputError
 from cbnet.network.transport.journals.journal_place import JournalOwner
 from cbnet.network.transport.journals.journal_tables import SCHEMA, JournalDamageError, columns, with_checksum
-from cbnet.network.transport.journals.postgres_server import Connection, UnfitServerError
-from cbnet.network.transport.journals.postgres_values import type_name
+from cbnet.network.transport.journals.postgresql.postgres_server import Connection, UnfitServerError
+from cbnet.network.transport.journals.postgresql.postgres_values import type_name
 
 _VERSION: Final = 1
 _MAX_NAME: Final = 63  # bytes of a name in PostgreSQL

@@ -15,8 +15,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 
 from cbnet.errors import InputError
-from cbnet.network.transport.journals import postgres_values
 from cbnet.network.transport.journals.journal_place import DatabaseUri
+from cbnet.network.transport.journals.postgresql import postgres_values
 
 _OLDEST: Final = 14  # version of PostgreSQL
 _IN_FILE: Final = "in the configuration file of the server"

@@ -1,0 +1,1 @@
+"""Journals of homes in PostgreSQL databases."""
