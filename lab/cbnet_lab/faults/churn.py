@@ -27,6 +27,7 @@ from cbnet_lab.bench.router.load import random_filters
 from cbnet_lab.bench.router.router_client import ClientAccess, RawLink, RouterClient
 from cbnet_lab.bench.timing import cpu_meter
 from cbnet_lab.faults.check.checker import settled_checker
+from cbnet_lab.faults.driver.router_output import RouterOutput
 from cbnet_lab.faults.plans import ChurnPlan
 from cbnet_lab.faults.prober import MAX_MESSAGE_MS, MAX_PING_MS, PROBES, LongestWaits, Probed, probe
 from cbnet_lab.faults.record import CompareEvent
@@ -64,12 +65,15 @@ def run(plan: ChurnPlan, report: Report) -> Iterator[PhaseResult]:
         )
     # Silence is not a failure here: clients receive nothing while others subscribe to very many filters.
     settings = [Settings(name, heartbeat=40_000.0, dead=80_000.0, silence=90_000.0) for name in "abc"]
-    with ProcessNetwork(settings, [("b", "a"), (_THIRD, "b")]) as network:
+    with (
+        RouterOutput() as output,
+        ProcessNetwork(settings, [("b", "a"), (_THIRD, "b")], stderr=output.file) as network,
+    ):
         network.wait(_START)
         network.stop(_THIRD)
         routers = [ClientAccess(network.addresses[name].port) for name in "ab"]
         with closing(WorkerProcess("the prober", probe, routers)) as prober:
-            yield from _Trial(plan, network, prober, report).phases()
+            yield from _Trial(plan, network, output, prober, report).phases()
 
 
 def _passing(plan: ChurnPlan) -> int:
@@ -92,8 +96,11 @@ def tables(_plan: ChurnPlan, rows: Sequence[PhaseResult]) -> Iterator[str | Resu
 class _Trial:
     """The clients of a running trial."""
 
-    def __init__(self, plan: ChurnPlan, network: ProcessNetwork, prober: WorkerProcess, report: Report) -> None:
+    def __init__(
+        self, plan: ChurnPlan, network: ProcessNetwork, output: RouterOutput, prober: WorkerProcess, report: Report
+    ) -> None:
         self._plan, self._network, self._prober, self._report = plan, network, prober, report
+        self._output = output
         self._watchers = {name: self._client(name, "watcher") for name in "ab"}
         self._announced = 0  # filters announced by router b to router a at the end of the last phase
         self._checker = settled_checker(PROBES)
@@ -148,6 +155,7 @@ class _Trial:
         self._checker.add(CompareEvent(now, "backlog", "messages are late", self._backlog > _MAX_BACKLOG, False))
         if is_last:
             self._drain()
+        self._checker.add(self._output.event(now))
         problems = [*self._checker.findings.texts()]
         self._checker.findings.violations.clear()
         return PhaseResult(name, seconds, used, waits, "; ".join(problems) or None)

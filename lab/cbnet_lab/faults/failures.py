@@ -42,6 +42,7 @@ from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.driver.driver import Fault, FaultDriver, FaultRate, random_schedule
 from cbnet_lab.faults.driver.processes import ProcessFaults, ends
+from cbnet_lab.faults.driver.router_output import RouterOutput
 
 KINDS = {"link": "cut", "silent-link": "silent cut", "router": "kill", "routers": "kill", "random": "kill"}
 START_S = 4.0  # seconds from the first message to the first failure
@@ -202,8 +203,14 @@ def _run(plan: NetworkBenchPlan, name: str, kind: str, report: Report) -> Failur
     traffic, rate = traffic_of(plan), plan.rate or _RATE
     expected = expected_deliveries(traffic)
     patience: dict[str, Any] = {"dead": PATIENT, "silence": 2 * PATIENT} if kind == "random" else {}
-    network = ProcessNetwork.of(graph, **patience, **plan.routing.settings)
-    with _FailingNetwork(network, victims if "link" in kind else ()) as failing:
+    settings = {**patience, **plan.routing.settings}
+    with (
+        RouterOutput() as output,
+        _FailingNetwork(
+            ProcessNetwork.of(graph, stderr=output.file, **settings), victims if "link" in kind else ()
+        ) as failing,
+    ):
+        network = failing.network
         failing.start(_START)
         report(f"{name}: starting clients")
         places = [str(address) for router, address in network.addresses.items() if router not in victims]
@@ -221,6 +228,7 @@ def _run(plan: NetworkBenchPlan, name: str, kind: str, report: Report) -> Failur
         before = counters_of(network)
         received = load.run(order, fail, _QUIET)
         counters = counters_of(network)
+        failing.events.append(output.event(failing.now))
     counters.subtract(before)
     events = [*_in_flight(failing.events, received)]
     found = _check(traffic, order, received, events, load.publishers)

@@ -35,6 +35,7 @@ from cbnet_lab.bench.timing import cpu_nanoseconds, wait_until_quiet
 from cbnet_lab.faults import http_clients
 from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.check.findings import Findings
+from cbnet_lab.faults.driver.router_output import RouterOutput
 from cbnet_lab.faults.http_clients import RouterWatch
 from cbnet_lab.faults.plans import HttpPlan
 from cbnet_lab.faults.record import CompareEvent, PublishEvent, ReceiveEvent
@@ -176,9 +177,10 @@ def run(plan: HttpPlan, report: Report) -> Iterator[HttpResult]:
     report("starting a router")
     with (
         ThreadPoolExecutor(plan.readers + 2) as threads,  # they end when the router does
-        ProcessNetwork([Settings(_ROUTER)], [], http=True) as network,
+        RouterOutput() as output,
+        ProcessNetwork([Settings(_ROUTER)], [], http=True, stderr=output.file) as network,
     ):
-        yield _Trial(plan, network, threads, report).run()
+        yield _Trial(plan, network, output, threads, report).run()
 
 
 def tables(plan: HttpPlan, rows: Sequence[HttpResult]) -> Iterator[ResultTable[HttpResult]]:
@@ -202,8 +204,10 @@ def tables(plan: HttpPlan, rows: Sequence[HttpResult]) -> Iterator[ResultTable[H
 class _Trial:
     """A running trial; each subscriber is read in a thread of its own."""
 
-    def __init__(self, plan: HttpPlan, network: ProcessNetwork, threads: ThreadPoolExecutor, report: Report) -> None:
-        self._plan, self._threads, self._report = plan, threads, report
+    def __init__(
+        self, plan: HttpPlan, network: ProcessNetwork, output: RouterOutput, threads: ThreadPoolExecutor, report: Report
+    ) -> None:
+        self._plan, self._output, self._threads, self._report = plan, output, threads, report
         self._address, self._pid = str(network.addresses[_ROUTER]), network.pids[_ROUTER]
         self._http = network.http_addresses[_ROUTER]
         self._watch = RouterWatch(self._pid, self._http)
@@ -323,4 +327,5 @@ class _Trial:
         self._log.compare("stalled client", f"the client that never reads, after {CLOSED_WITHIN:g} s", state, "closed")
         checks = self._watch.health_checks
         self._log.compare("health", f"health checks of {checks:,} that failed", self._watch.failures, 0)
+        self._log.compare("crashed", "exceptions of the router", self._output.tracebacks(), [])
         return self._log.findings()

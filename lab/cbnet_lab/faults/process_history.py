@@ -27,6 +27,7 @@ from cbnet_lab.faults import record
 from cbnet_lab.faults.check.subscription import matches
 from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults
+from cbnet_lab.faults.driver.router_output import RouterOutput
 from cbnet_lab.faults.history_plan import KEYS, HistoryPlan, PlannedSubscription
 
 _ACK_WAIT = 8.0  # seconds
@@ -179,12 +180,13 @@ def run_process_history(seed: int, routing: Routing) -> list[record.RunEvent]:
     """Run the history of a seed; return its events."""
     plan = HistoryPlan.of_processes(seed)
     settings = [Settings(name, history=plan.logs.get(name, ""), **_QUICK, **routing.settings) for name in plan.routers]
-    with (
-        tempfile.TemporaryDirectory(prefix="cbnet-history-") as journals,
-        _ProcessHistory(plan, ProcessNetwork(settings, plan.links, journals=Path(journals)), seed) as history,
-    ):
-        history.start(_START)
-        return history.run()
+    with RouterOutput() as output:
+        with tempfile.TemporaryDirectory(prefix="cbnet-history-") as journals:
+            network = ProcessNetwork(settings, plan.links, journals=Path(journals), stderr=output.file)
+            with _ProcessHistory(plan, network, seed) as history:
+                history.start(_START)
+                events = history.run()
+        return [*events, output.event(history.now)]
 
 
 class _ProcessHistory(ProcessFaults):

@@ -56,6 +56,26 @@ def test_a_disk_that_loses_a_synced_transaction_is_found(monkeypatch):
     assert "lost" in check.violations
 
 
+def test_an_exception_in_a_router_is_a_violation(monkeypatch, tmp_path, capfd):
+    """The process goes on: its event loop only logs the exception."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import asyncio\n"
+        "from cbnet.network.durable.home import Home\n"
+        "finish = Home.finish_turn\n"
+        "def finish_turn(self):\n"
+        "    Home.finish_turn = finish\n"
+        "    asyncio.get_running_loop().call_soon(lambda: 1 // 0)\n"
+        "    finish(self)\n"
+        "Home.finish_turn = finish_turn\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(HistoryPlan, "of_processes", lambda _: plan(seconds=1.0))
+    found = check_record(run_process_history(0, Routing(1))).violations
+    assert list(found) == ["crashed"]
+    assert "ZeroDivisionError" in found["crashed"][0]
+    assert "Traceback" in capfd.readouterr().err
+
+
 def test_a_router_that_does_not_start_again_is_a_violation(cbnet, monkeypatch):
     def garble(self, fault):
         (self.network.journals / fault.of / FILE).write_bytes(b"garbage" * 1000)

@@ -28,6 +28,7 @@ from cbnet.network.security.record_signatures import new_key_pair
 from cbnet.network.security.tokens import new_token
 from cbnet_lab.bench.router.router_client import ClientAccess
 from cbnet_lab.bench.router.servers import Certificate, new_certificate
+from cbnet_lab.faults.driver.router_output import RouterOutput
 
 ROUTERS: Final = "abcd"
 ATTACKED: Final = "a"  # where the prober publishes, too
@@ -72,14 +73,14 @@ class SecureRing(ExitStack):
             "certificate": certificate.file, "key": certificate.key, "authority": certificate.file,
             "routers": (*ROUTERS, OUTSIDER), "clients": accounts,
         }  # fmt: skip
-        self._log = folder / "stderr"
+        self._output = self.enter_context(RouterOutput(is_shown=False))
         self._network = ProcessNetwork(
             [Settings(name, history=HISTORY if name == ATTACKED else None) for name in ROUTERS],
             [*zip(ROUTERS, ROUTERS[1:] + ROUTERS[0], strict=True)],
             journals=folder / "journals",
             http=True,
             security=_with_keys(policy, folder),
-            stderr=self.enter_context(self._log.open("wb")),
+            stderr=self._output.file,
         )  # fmt: skip
         self.enter_context(self._network)
         ports = {name: address.port for name, address in self._network.addresses.items()}
@@ -112,7 +113,7 @@ class SecureRing(ExitStack):
 
     def tracebacks(self) -> int:
         """Return the number of tracebacks that routers have written."""
-        return self._log.read_bytes().count(b"Traceback (most recent call last)")
+        return len(self._output.tracebacks())
 
     def dead_links(self) -> Counter[tuple[str, int]]:
         """Return the number of links closed since a neighbour was silent, by router and incarnation."""

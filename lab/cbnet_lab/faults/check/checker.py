@@ -29,6 +29,7 @@ no reply      a request got no reply, although the network has settled and a hol
 wrong reply   a reply does not match the request, or nobody waits for it
 endless       a request did not end
 unsettled     the network did not settle in time after the last change
+crashed       a router wrote a traceback
 waiting       messages were left at the end, or the record has no end
 
 A compared part of the state that differs is a violation under its own name: tables, packets, …

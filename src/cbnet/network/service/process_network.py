@@ -104,6 +104,7 @@ class ProcessNetwork:
         journals: Path | str | None = None,
         http: bool = False,
         network: str = "cbnet",
+        stderr: IO[bytes] | None = None,
         **settings: Any,
     ) -> ProcessNetwork:
         """Create the network of a graph; `settings` apply to all routers."""
@@ -113,7 +114,7 @@ class ProcessNetwork:
             weights[a][b] = weights[b][a] = weight
         routers = [Settings(name, network=network, weights=each, **settings) for name, each in weights.items()]
         links = [(a, b) for a, each in weights.items() for b in each if a < b]
-        return cls(routers, links, ports, data, journals, http=http)
+        return cls(routers, links, ports, data, journals, http=http, stderr=stderr)
 
     # --- the network
 
