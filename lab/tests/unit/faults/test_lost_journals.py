@@ -1,10 +1,10 @@
 """Simulated histories whose homes start again with empty journals or backups: promises hold, broken builds are found."""
 
 import pytest
-from cbnet.network.durable.foreign_records import ForeignRecords
-from cbnet.network.durable.home_records import HomeRecords
 
 from cbnet.network.durable.durable_registry import DurableRegistry
+from cbnet.network.durable.records.foreign_records import ForeignRecords
+from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.history_plan import HistoryPlan

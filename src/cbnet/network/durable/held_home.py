@@ -63,7 +63,7 @@ class HeldHome:
         self.followers = None if history is None or self.replays is None else Followers(context, history, self.replays)
         self.home = Home(context, queue, log, state.windows.values(), answer)
         self.registry = DurableRegistry(core, announcements, self.home, records, queue, log, state, self.replays)
-        self.review = JournalReview(context, records, self.registry, queue)
+        self.review = JournalReview(context, self.home, records, self.registry, queue)
         self.former_accounts = FormerAccounts(context, core.links, self.registry)
 
     def journalled(self, event: Committed | ReadResult | Stalled | Shortage | BackedUp) -> None:

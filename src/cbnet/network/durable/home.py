@@ -39,7 +39,7 @@ from cbnet.network.protocol.frames import Packet, Refusals, Stored, StoredEntry
 
 _MAX_HELD_BYTES = 1 << 24  # of messages that are held back
 _HELD_OVERHEAD = 1_000  # bytes of such a message without its content
-_SETTLED = "its publisher waits for no answer any more"
+_SETTLED = "its publisher waits for no answer any more, or it arrived before lost subscriptions were created again"
 _HELD_AGE = 60.0  # seconds after which a held message is dropped unless its source sends it again
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -148,6 +148,10 @@ class Home:
         """Return whether a message of a publisher is stored or refused; number: 0: none."""
         is_stored = not number or self._windows.of(publisher).has(number)
         return is_stored or self._refused.answer(publisher, number) is not None
+
+    def settle(self) -> None:
+        """Refuse further copies of the stored messages: subscriptions are created again that match and lack them."""
+        self._windows.settle()
 
     def lose(self, ids: Iterable[int]) -> None:
         """Count a message as lost for subscriptions: it is undecided whether it matches."""

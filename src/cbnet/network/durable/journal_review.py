@@ -4,6 +4,9 @@ Messages of the former journal cannot be brought back. Subscriptions that it had
 the network says, store messages again, each with a loss of an unknown number of messages, which reaches its clients as
 an event. So does each subscription that the present journal has from before. An operator sees both in the log and in
 the health of the router, until the losses are acknowledged.
+
+A message may arrive before the record. The receipt for its repetition would count the subscriptions created again, too,
+which lack it, so the repetition is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.durable.durable_registry import DurableRegistry
+from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.records.foreign_records import ForeignRecord
 from cbnet.network.durable.records.home_records import HomeRecords
@@ -30,9 +34,10 @@ class JournalReview:
     """The subscriptions of one home whose messages are lost with a journal."""
 
     def __init__(
-        self, context: RouterContext, records: HomeRecords, registry: DurableRegistry, queue: JournalQueue
+        self, context: RouterContext, home: Home, records: HomeRecords, registry: DurableRegistry, queue: JournalQueue
     ) -> None:
         self._context = context
+        self._home = home
         self._records = records
         self._registry = registry
         self._queue = queue
@@ -74,6 +79,8 @@ class JournalReview:
                     self._problems[key] = problem
                 continue  # a journal that was restored from a backup has its losses
             affected[key] = None
+        if created:
+            self._home.settle()
         for key in affected:
             self._registry.lose(*key, problem)
             self._problems[key] = problem

@@ -148,6 +148,14 @@ class PublisherWindows:
             self._known[window.publisher] = window
         self._changed[window.publisher] = window
 
+    def settle(self) -> None:
+        """Settle all messages up to the last one that each publisher has stored: none of them is confirmed again."""
+        for window in self._known.values():
+            if window.top > window.floor:
+                window.advance(window.top)
+                self._changed[window.publisher] = window
+        self.finish_turn()
+
     def finish_turn(self) -> None:
         """Save the windows that were changed."""
         for window in self._changed.values():

@@ -285,6 +285,33 @@ def test_a_backup_announces_nothing_before_there_are_neighbours():
         assert carol.receipts[number].subscriptions == 1
 
 
+def receipts_of_messages_that_may_overtake_the_unknown_record(seed):
+    """Return for each message whether it is refused, its subscriptions by the receipt, and the clients that have it."""
+    net, alice, carol = home_lab(seed)
+    dave = net.client("c")
+    dave.subscribe_durable(1, "later", "x > 0", wait=5.0)
+    net.run(3)
+    dave.disconnect()
+    net.kill("c")
+    net.run(1)
+    net.memory.router("b").durable.records.table.remove("c")  # it learns of the record from a when c announces another
+    net.disks["c"].replace()
+    numbers = [alice.publish_durable({"x": 1}, timeout=60) for _ in range(5)]
+    net.start("c")
+    net.run(30)
+    dave.reconnect()
+    net.run(5)
+    stored = [message.number for client in (carol, dave) for message in client.stored]
+    receipts = [alice.receipts[number] for number in numbers]
+    return [(bool(each.refused), each.subscriptions, stored.count(each.sequence)) for each in receipts]
+
+
+def test_a_message_that_overtakes_the_unknown_record_is_not_counted_for_subscriptions_created_again():
+    found = [each for seed in SEEDS for each in receipts_of_messages_that_may_overtake_the_unknown_record(seed)]
+    assert {each for each in found if not each[0]} == {(False, 2, 2)}
+    assert {each for each in found if each[0]} == {(True, 0, 1)}  # stored before the review, for one
+
+
 def test_a_build_that_reviews_no_record_is_found(monkeypatch):
     monkeypatch.setattr(HomeRecords, "_is_news", lambda *_: False)
     monkeypatch.setattr("cbnet.network.durable.records.foreign_records.ForeignRecords.is_unknown", lambda *_: False)
