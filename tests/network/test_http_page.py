@@ -103,7 +103,7 @@ def test_subscriptions_are_listed_with_their_clients(server, client):
     with connect(server.address, name="c") as native:
         native.subscribe("x > 2 and #a", wait=True)
         listed = client.get("/subscriptions", params={"router": "a"}).json()
-    expected = {"subscriber": "c", "id": 1, "predicate": "x > 2 and #a", "is_whole": True}
+    expected = {"subscriber": "c", "id": 1, "predicate": "x > 2 and #a", "is_whole": True, "group": ""}
     assert listed == {"router": "a", "subscriptions": [expected], "total": 1}
 
 

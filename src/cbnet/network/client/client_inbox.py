@@ -71,6 +71,7 @@ class ClientInbox:
         await self._answers.close()
         await self.link.close()
         self.on_event = None  # it often refers to a subscription
+        self.registered.home_search.release()
 
     async def trace(self, number: int, data: bytes, timeout: float) -> Traced:
         """Send an encoded `Trace`, and return the trace when it ends."""

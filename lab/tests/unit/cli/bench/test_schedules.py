@@ -25,7 +25,7 @@ def test_schedules_are_shown_to_people(cbnet, monkeypatch):
 def test_a_violation_ends_with_code_1_and_names_the_seed(cbnet, monkeypatch):
     monkeypatch.setattr(Confirmations, "missing", lambda *_, **__: [])
     monkeypatch.setattr(Confirmations, "_blocking", lambda *_: None)
-    outcome = cbnet("bench", "schedules", "--schedules", 6, "--trees", "1", "--seed", 3)
+    outcome = cbnet("bench", "schedules", "--schedules", 4, "--trees", "1", "--seed", 20)
     assert outcome.code == 1
     assert "unkept: " in outcome.out
     assert "first with --trees 1 --seed" in outcome.err

@@ -106,6 +106,11 @@ class HomeSearch:
         self._waiting.clear()
         self._end_if_done()
 
+    def release(self) -> None:
+        """Call nothing any more, so that this object leaves no reference cycle: the client is closed."""
+        self._send = lambda _: None
+        self._report = lambda _: None
+
     # --- inside
 
     def _end_if_done(self) -> None:

@@ -191,7 +191,7 @@ function step(hop, dry) {
   for (const text of hop.delivered) lines.push(["yes", dry ? "would be delivered to" : "delivered to", text]);
   for (const branch of hop.branches.filter((each) => each.is_sent)) lines.push(["to", `to ${branch.neighbour}`, branch.why.join("; ")]);
   for (const passed of hop.passed_to) lines.push(["to", `to network ${passed.neighbour}`, passed.why.join("; ")]);
-  for (const text of hop.passed_over) lines.push(["no", "not to", text]);
+  for (const text of hop.passed_over ?? []) lines.push(["no", "not to", text]);
   for (const text of hop.missed) lines.push(["no", "not to", text]);
   for (const branch of hop.branches.filter((each) => !each.is_sent && each.neighbour !== hop.came_from)) {
     lines.push(["no", `not to ${branch.neighbour}`, branch.why.length ? branch.why.join("; ") : "no subscriptions there"]);
