@@ -241,7 +241,7 @@ class MemoryNetwork:
         host.router = Router(host.settings, incarnation, host.access, host.data, journal)
         host.bytes = ByteRouter(host.router, is_fast=self.is_fast)
         if any(name in ends for ends in self._cables):
-            host.router.durable.records.expect_neighbours()
+            host.router.durable.records.expect_neighbours(is_expected=True)
         host.tick()
         return host.router
 

@@ -88,8 +88,7 @@ class TcpRouter:
         self._contexts = security.contexts()
         self.address = listen
         self.neighbours = dict(neighbours)
-        if neighbours:
-            self.router.durable.records.expect_neighbours()
+        self.router.durable.records.expect_neighbours(is_expected=bool(neighbours))
         self.is_draining = False
         self.event_log = EventLog(self.router)
         self._loop = asyncio.get_running_loop()

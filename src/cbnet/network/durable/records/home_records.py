@@ -189,9 +189,11 @@ class HomeRecords(Flooding[HomeRecord]):
         self._complete_links: set[int] = set()  # to neighbours that are complete
         self._acknowledged: dict[str, RecordVersion] = {}  # version of the own record on the disk of each router
 
-    def expect_neighbours(self) -> None:
-        """Record that this router will have neighbours: it dials them."""
-        self._has_neighbours = True
+    def expect_neighbours(self, *, is_expected: bool) -> None:
+        """Record whether this router dials neighbours, which may know records of the own home."""
+        self._has_neighbours = is_expected
+        if not is_expected and self._own is not None and self._is_changed:
+            self.announce()
 
     # --- the home of this router
 
