@@ -296,13 +296,15 @@ def test_pings_of_a_web_socket_that_never_reads_take_no_memory():
         connection.send(HANDSHAKE)
         await wait_until_async(lambda: b"welcome" in connection.output)
         connection.send(ping)
-        assert connection.output.endswith(pong)
+        await wait_until_async(lambda: connection.output.endswith(pong))
         before = len(connection.output)
         connection.protocol.pause_writing()  # as a transport does while bytes wait
         connection.send(ping * 1_000)
         assert len(connection.output) == before
         connection.protocol.resume_writing()
         connection.send(ping)
+        # On a slow machine the pings before it have used up the turn of the client.
+        await wait_until_async(lambda: len(connection.output) > before)
         assert len(connection.output) == before + len(pong)
         connection.close()
 
