@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet.network.durable import home
-from cbnet.network.durable.home_log.verdicts import Verdict, judge
+from cbnet.network.durable.home_log.verdicts import HomeVerdict, judge
 from cbnet.network.durable.publisher_windows import PublisherWindow
 from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet_lab.bench.plan_options import Routing
@@ -23,7 +23,7 @@ def histories():
 def refuse_for_all(subscriptions, size, mark):
     """Refuse a message for all subscriptions, as in version 0.2."""
     verdict = judge(subscriptions, size, mark)
-    return Verdict(problem="full") if verdict.refusing else verdict
+    return HomeVerdict(problem="full") if verdict.refusing else verdict
 
 
 def count_all(subscriptions, size, mark):

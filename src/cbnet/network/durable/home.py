@@ -29,7 +29,7 @@ from cbnet.network.durable.home_log.journal import HISTORY_ID, SaveWindow
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.message_run import Run
-from cbnet.network.durable.home_log.verdicts import LogReader, Verdict, judge
+from cbnet.network.durable.home_log.verdicts import HomeVerdict, LogReader, judge
 from cbnet.network.durable.publisher_windows import PublisherWindow, PublisherWindows, RefusedMessages
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
@@ -164,7 +164,7 @@ class Home:
         for each in due:  # grows during the loop
             packet, number = each.packet, each.packet.number
             if number < window.floor:
-                self._refuse(packet, Verdict(problem=_SETTLED))  # it may be stored or not
+                self._refuse(packet, HomeVerdict(problem=_SETTLED))  # it may be stored or not
             elif window.has(number):
                 refusals = window.refusals(number)
                 count = _count(each.ids) - (0 if refusals is None else refusals.count)
@@ -195,7 +195,7 @@ class Home:
         unknown = self._windows.refusal(packet.incarnation) if subscriptions else ""
         problem = late or self._queue.refusal or unknown
         verdict = (
-            Verdict(problem=problem[:MAX_REASON_LENGTH])
+            HomeVerdict(problem=problem[:MAX_REASON_LENGTH])
             if problem
             else judge(subscriptions, len(content), packet.durable)
         )
@@ -220,7 +220,7 @@ class Home:
             self._pending.add(key)
             self._answers[key] = StoredEntry(packet.incarnation, packet.number, subscriptions, dropped, "", refusals)
 
-    def _refuse(self, packet: Packet, verdict: Verdict) -> StoredEntry:
+    def _refuse(self, packet: Packet, verdict: HomeVerdict) -> StoredEntry:
         answer = StoredEntry(packet.incarnation, packet.number, 0, 0, verdict.problem, verdict.refusals)
         self._refusals.append((packet.source, answer))
         return answer

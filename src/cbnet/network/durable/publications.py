@@ -19,7 +19,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from math import inf
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from cbnet.errors import InputError
 from cbnet.network.durable.records.home_records import HomeRecords
@@ -39,7 +39,7 @@ from cbnet.network.protocol.frames import (
     StoredEntry,
 )
 
-_OVERHEAD = 1_000  # bytes of a message without its payload
+OVERHEAD: Final = 1_000  # bytes of a message without its payload
 Identity: TypeAlias = tuple[int, int]  # incarnation of the publisher, and number of the message
 
 
@@ -196,7 +196,7 @@ class Publications:
             account=account,
             publisher=frame.publisher,
             packet=self._forwarder.durable_packet(frame, publisher_incarnation(frame.publisher)),
-            size=len(frame.payload) + _OVERHEAD,
+            size=len(frame.payload) + OVERHEAD,
             floor=frame.floor,
             required=frame.required,
             deadline=self._context.clock.elapsed + frame.timeout,

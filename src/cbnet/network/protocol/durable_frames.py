@@ -160,7 +160,7 @@ class Refusals(Part):
     names: Annotated[list[DurableName], Meta(max_length=MAX_REFUSING)]  # of the first ones, if they may be disclosed
 
 
-class PacketRun(Frame, tag=96):
+class PacketRun(Frame, tag=65):
     """Messages of a durable publisher with consecutive numbers, each as in a `Packet`."""
 
     source: NodeName
@@ -377,7 +377,7 @@ class DurablePublished(Frame, tag=81):
     others: Annotated[dict[NodeName, Refusals], Meta(max_length=MAX_PROBLEMS)] = {}  # noqa: RUF012  # msgspec copies it
 
 
-class DurablePublishedRun(Frame, tag=95):
+class DurablePublishedRun(Frame, tag=91):
     """Messages with consecutive numbers are on disk at all homes that they match."""
 
     publisher: Number

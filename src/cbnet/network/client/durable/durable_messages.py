@@ -35,7 +35,7 @@ class PeekedMessage(Delivery):
 
 
 @dataclass
-class Selection:
+class MessageSelection:
     """Messages of a durable subscription, as far as they were not handled yet."""
 
     name: str
@@ -64,15 +64,17 @@ class Selection:
         return [each for each in found if self.predicate is None or self.predicate.matches(each.message)][: self.room]
 
 
-def selection(name: str, account: str | None, predicate: PredicateLike, first: int, count: int | None) -> Selection:
+def selection(
+    name: str, account: str | None, predicate: PredicateLike, first: int, count: int | None
+) -> MessageSelection:
     """Return a selection; raise an `InputError` if it is not valid."""
     for what, value in (("offset", first), ("count", count)):
         if value is not None and not 1 <= value <= MAX_INT:
             raise InputError(f"invalid {what} {value!r}", hint="use a number from 1 on")
-    return Selection(name, account, None if predicate == "" else as_predicate(predicate), first, count)
+    return MessageSelection(name, account, None if predicate == "" else as_predicate(predicate), first, count)
 
 
-async def peek(query: Query, chosen: Selection) -> list[PeekedMessage]:
+async def peek(query: Query, chosen: MessageSelection) -> list[PeekedMessage]:
     """Return messages of a durable subscription."""
     found: list[PeekedMessage] = []
     while not chosen.is_done:
@@ -82,7 +84,7 @@ async def peek(query: Query, chosen: Selection) -> list[PeekedMessage]:
     return found
 
 
-async def take(query: Query, kind: type[DurableMove | DurablePurge], chosen: Selection, *to: str) -> int:
+async def take(query: Query, kind: type[DurableMove | DurablePurge], chosen: MessageSelection, *to: str) -> int:
     """Move or remove messages; return their number."""
     taken = 0
 

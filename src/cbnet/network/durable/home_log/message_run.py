@@ -15,7 +15,7 @@ from cbnet.network.protocol.frames import DurablePublish
 _decode = msgspec.msgpack.Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 
 
-class Load(NamedTuple):
+class RunSize(NamedTuple):
     """The size of some messages."""
 
     messages: int
@@ -49,15 +49,15 @@ class Run(NamedTuple):
     def part(self, kinds: Collection[int]) -> RunPart:
         """Return the messages of some kinds."""
         if len(kinds) == len({*self.kinds}):
-            return RunPart(Load(len(self.contents), sum(map(len, self.contents))), None)
+            return RunPart(RunSize(len(self.contents), sum(map(len, self.contents))), None)
         is_chosen = [kind in kinds for kind in self.kinds]
-        return RunPart(Load(sum(is_chosen), sum(map(len, compress(self.contents, is_chosen)))), is_chosen)
+        return RunPart(RunSize(sum(is_chosen), sum(map(len, compress(self.contents, is_chosen)))), is_chosen)
 
 
 class RunPart:
     """The messages of a run that some subscriptions have in common."""
 
-    def __init__(self, size: Load, is_chosen: Sequence[bool] | None) -> None:
+    def __init__(self, size: RunSize, is_chosen: Sequence[bool] | None) -> None:
         """Initialise; is_chosen: of each message of the run; None: all are."""
         self.size = size
         self._is_chosen = is_chosen

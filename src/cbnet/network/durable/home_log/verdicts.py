@@ -56,7 +56,7 @@ class LogReader(Protocol):
         """Do periodic work."""
 
 
-class Verdict(NamedTuple):
+class HomeVerdict(NamedTuple):
     """Which subscriptions of a home store a message."""
 
     taking: Sequence[LogReader] = ()
@@ -71,22 +71,22 @@ class Verdict(NamedTuple):
         return Refusals(len(self.refusing), [each.owner for each in self.refusing[:MAX_REFUSING]])
 
 
-def judge(subscriptions: Sequence[LogReader], size: int, mark: DurableMark) -> Verdict:
+def judge(subscriptions: Sequence[LogReader], size: int, mark: DurableMark) -> HomeVerdict:
     """Return the verdict on a message of some size for the subscriptions that match it."""
     reasons = {each.id: reason for each in subscriptions if (reason := each.refusal(size))}
     if not reasons:
-        return Verdict(subscriptions)
+        return HomeVerdict(subscriptions)
     refusing = [each for each in subscriptions if each.id in reasons]
     own = next((reasons[each.id] for each in refusing if each.owner[0] == mark.account), "")
     if own:
-        return Verdict(problem=own[:MAX_REASON_LENGTH])
+        return HomeVerdict(problem=own[:MAX_REASON_LENGTH])
     if mark.required is None:
-        return Verdict(refusing=refusing, problem=_refused_by(len(refusing)))
+        return HomeVerdict(refusing=refusing, problem=_refused_by(len(refusing)))
     required = next((each.owner for each in refusing if each.owner in mark.required), None)
     if required is not None:
         account, name = required
-        return Verdict(problem=f"durable subscription {name} of account {account!r} refuses it")
-    return Verdict([each for each in subscriptions if each.id not in reasons], refusing)
+        return HomeVerdict(problem=f"durable subscription {name} of account {account!r} refuses it")
+    return HomeVerdict([each for each in subscriptions if each.id not in reasons], refusing)
 
 
 def _refused_by(count: int) -> str:

@@ -71,7 +71,7 @@ class DurableRuns:
         return self._kinds.read(link, data, start, end, min(most, MAX_RUN))
 
     def publish(self, client: Link, own: HeldHome | None, run: Run) -> bool:
-        """Publish a run; return False, without any effect, if its messages are to be published one by one.
+        """Publish a run; return False if its messages are to be published one by one.
 
         own: the home of this router, if it holds one.
         """

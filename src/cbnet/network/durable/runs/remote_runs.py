@@ -15,7 +15,7 @@ from itertools import groupby
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log.message_run import Run
-from cbnet.network.durable.publications import Publications
+from cbnet.network.durable.publications import OVERHEAD, Publications
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.forwarding_table import TreeInterface
 from cbnet.network.forwarding.router_core import RouterCore
@@ -29,8 +29,6 @@ from cbnet.network.protocol.frames import (
     StoredRun,
 )
 from cbnet.network.protocol.wire import OLDEST_CLIENT
-
-_OVERHEAD = 1_000  # bytes of a message without its content, as in `publications`
 
 
 @dataclass
@@ -72,7 +70,7 @@ class RemoteRuns:
         self, client: Link, run: Run, incarnation: int, homes: Sequence[str], branches: Sequence[TreeInterface]
     ) -> bool:  # fmt: skip
         """Send a run to its homes; return False, without any effect, if too many messages wait."""
-        size = sum(map(len, run.contents)) + _OVERHEAD * len(run.contents)
+        size = sum(map(len, run.contents)) + OVERHEAD * len(run.contents)
         try:
             self._publications.waiting.add(size, client.account, homes)
         except InputError:

@@ -36,7 +36,7 @@ _READ_MESSAGES, _READ_BYTES = 256, 1 << 20  # in a page that is read from the jo
 _VISITED = 10_000  # offsets, in a page
 
 
-class Page(NamedTuple):
+class PeekedPage(NamedTuple):
     """Messages of a subscription, by offset."""
 
     offsets: Sequence[int]
@@ -88,7 +88,7 @@ class StoredMessages:
         link: int,
         frame: DurablePeek | DurableMove,
         source: DurableSubscription,
-        page: Page,
+        page: PeekedPage,
         then: Callable[..., None],
     ) -> None:
         if link in self._reading:
@@ -112,7 +112,7 @@ class StoredMessages:
         link: int,
         frame: DurablePeek,
         source: DurableSubscription,
-        page: Page,
+        page: PeekedPage,
         entries: Iterable[tuple[int, Entry]],
     ) -> None:
         fields = [StoredField(offset, source.deliveries(offset), *entry[2:]) for offset, entry in entries]
@@ -124,7 +124,7 @@ class StoredMessages:
         link: int,
         frame: DurableMove,
         source: DurableSubscription,
-        page: Page,
+        page: PeekedPage,
         entries: Iterable[tuple[int, Entry]],
     ) -> None:
         moved: list[int] = []
@@ -149,7 +149,7 @@ class StoredMessages:
         link: int,
         frame: DurableMove | DurablePurge,
         source: DurableSubscription,
-        page: Page,
+        page: PeekedPage,
         offsets: Sequence[int],
         problem: str = "",
     ) -> None:
@@ -166,17 +166,17 @@ def _chosen(frame: DurableMove | DurablePurge, source: DurableSubscription) -> S
     return sorted({*frame.offsets}) if frame.offsets else _from(frame.first, frame.end, source)
 
 
-def _page(source: DurableSubscription, offsets: Sequence[int], count: int, size: float = float("inf")) -> Page:
+def _page(source: DurableSubscription, offsets: Sequence[int], count: int, size: float = float("inf")) -> PeekedPage:
     """Return the first of some offsets that are of messages on disk and not acknowledged."""
     end = offsets[-1] + 1 if offsets else 0
     chosen: list[int] = []
     for visited, offset in enumerate(offsets):
         if len(chosen) == count or size <= 0 or visited == _VISITED:
-            return Page(chosen, offset, end)
+            return PeekedPage(chosen, offset, end)
         if offset not in source.cursor:
             continue
         if not source.is_on_disk(offset):
             break
         chosen.append(offset)
         size -= source.cursor.size(offset)
-    return Page(chosen, 0, end)
+    return PeekedPage(chosen, 0, end)
