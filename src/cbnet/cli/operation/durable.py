@@ -25,7 +25,8 @@ from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     from cbnet.network import Client
-    from cbnet.network.protocol.durable_frames import AccountField, DurableReport, HistoryField, JournalField, Policy
+    from cbnet.network.protocol.durable_frames import Policy
+    from cbnet.network.protocol.durable_operation_frames import AccountField, DurableReport, HistoryField, JournalField
 
 Home = Annotated[str, argument("ROUTER", "Name of the router.")]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from cbnet.network.protocol.durable_frames import HistoryField
+from cbnet.network.protocol.durable_operation_frames import HistoryField
 from cbnet.network.protocol.fields import (
     MAX_COUNTERS,
     MAX_FRAME_FILTERS,

@@ -28,7 +28,8 @@ from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.message_run import RunPart
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log as log_event
-from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits, HistoryField, HistoryStart, Replaying
+from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits, HistoryStart, Replaying
+from cbnet.network.protocol.durable_operation_frames import HistoryField
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
 

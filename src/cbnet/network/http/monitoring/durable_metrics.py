@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.home_log.journal_queue import JOURNAL_STATES
 from cbnet.network.durable.home_log.journal_statistics import COMMIT_BOUNDS, JournalStatistics
-from cbnet.network.protocol.durable_frames import DurableField
+from cbnet.network.protocol.durable_operation_frames import DurableField
 
 MAX_LABELS: Final = 500
 _Labels = tuple[str, ...]
