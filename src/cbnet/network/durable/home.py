@@ -125,20 +125,20 @@ class Home:
         is_known = publisher not in self._held and publisher not in self._refused and run.first >= window.top
         if not is_known or self._queue.refusal or self._windows.refusal(publisher):
             return False
-        kinds_of: dict[int, list[int]] = {}
+        kinds_of: dict[int, tuple[int, ...]] = {}
         for kind, ids in chosen.items():
             for id in ids:
-                kinds_of.setdefault(id, []).append(kind)
-        parts = {(*kinds,): run.part(kinds) for kinds in kinds_of.values()}
-        for id, kinds in kinds_of.items():
-            if id not in self.subscriptions or not self.subscriptions[id].has_room(*parts[*kinds,].size):
-                return False
+                kinds_of[id] = *kinds_of.get(id, ()), kind
+        parts = {kinds: run.part(kinds) for kinds in {*kinds_of.values()}}
+        readers = [(self.subscriptions[id], parts[of]) for id, of in kinds_of.items() if id in self.subscriptions]
+        if len(readers) < len(kinds_of) or not all(reader.has_room(*part.size) for reader, part in readers):
+            return False
         entries = self._log.extend(chosen, run.kinds, source, publisher, run.first, run.contents)
         for part in parts.values():
             part.take(entries)
-        for id, kinds in kinds_of.items():
-            self.subscriptions[id].extend(parts[*kinds,])
-            self._context.counters[Event.STORED] += parts[*kinds,].size.messages
+        for reader, part in readers:
+            reader.extend(part)
+        self._context.counters[Event.STORED] += sum(part.size.messages for _, part in readers)
         window.add_run(run.first, len(entries))
         window.advance(run.floor)
         self._windows.keep(window)
