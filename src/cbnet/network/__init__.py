@@ -12,8 +12,10 @@ for every event and performs the actions that the call returns.
     router.failed(link, reason, code, now)  `FrameReader` raised a `WireError` with this reason and code
     router.closed(link, now)            the connection is closed
     router.leave(now)                   the router will stop soon; neighbours route around it
-    router.journalled(event, now)       the journal, if it has one, has written something
-    router.replay(payer, now)           messages of a history were read for a payer in `router.replaying`
+    router.journalled(event, now)       the journal, if it has one, has written something, or cannot write
+    router.replay(payer, now)           pass some messages of the history, for a payer in `router.replaying`
+    router.reload(settings, access, now)  limits, lengths of links and access rights have changed
+    router.work(now)                    do some deferred work; call it while `router.has_work`, between other events
     router.tick(now)                    call it about 10 times per second
 
 Each call returns a list of actions, to be performed in order:

@@ -19,6 +19,20 @@ DEFAULT_SOURCES = 500
 Track = Callable[[list[int]], Iterable[int]]  # yields the sources, and may show progress
 
 
+def reachable(start: str, links: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the nodes that can be reached over links given by the names of their ends, including the start."""
+    neighbours: dict[str, list[str]] = {}
+    for a, b in links:
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    reached, queue = {start}, [start]
+    for name in queue:  # grows during the loop
+        new = [each for each in neighbours.get(name, ()) if each not in reached]
+        reached.update(new)
+        queue += new
+    return reached
+
+
 class Traversal:
     """Shortest paths over the links of a graph, from one root after the other.
 

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Iterable
 from functools import partial
 from itertools import count, repeat
-from types import TracebackType
 from typing import Any, Self
 
 from msgspec.structs import replace
@@ -162,9 +161,7 @@ class AsyncClient(ClientState):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property

@@ -13,7 +13,6 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 from msgspec.structs import replace
@@ -85,9 +84,7 @@ class AsyncOffer:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.withdraw()
 
     async def withdraw(self) -> None:

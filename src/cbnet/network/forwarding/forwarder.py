@@ -32,21 +32,9 @@ from cbnet.network.forwarding.traces import (
 from cbnet.network.forwarding.unconfirmed_packets import UnconfirmedPackets
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.linkstate.tree_view import TreeView
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS, MAX_TRIES
-from cbnet.network.protocol.frames import (
-    Deliver,
-    DurableMark,
-    DurablePublish,
-    Hop,
-    Lost,
-    Packet,
-    PacketRun,
-    Publish,
-    Trace,
-    TraceMark,
-    TraceReport,
-)
 from cbnet.network.protocol.wire import WireError
 
 _MAX_RETRIED = 10_000  # packets committed again by this router, which it does not commit once more
@@ -66,13 +54,10 @@ class Forwarder:
         self,
         core: RouterCore,
         *,
-        store: Callable[[Packet, Sequence[int]], None],
+        store: Callable[[frames.Packet, Sequence[int]], None],
         lose: Callable[[Sequence[int]], None],
     ) -> None:
-        """Initialise.
-
-        store: stores a packet for durable subscriptions; lose: counts a message as lost for them.
-        """
+        """Initialise; store: stores a packet for durable subscriptions; lose: counts a message as lost for them."""
         self._context = core.context
         self._versions = core.versions
         self._fib = core.fib
@@ -85,19 +70,34 @@ class Forwarder:
         self._path = self.fast.path
         self._store, self._lose = store, lose
         self._retried: dict[tuple[str, int, int], None] = {}
-        self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # passes it to other domains
+        # Passes a packet to other domains.
+        self.on_leave: Callable[[frames.Packet, Sequence[int]], dict[int, str]] = lambda *_: {}
         core.versions.on_adopted.append(self._adopted)
 
-    def publish(self, client: str, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
+    def publish(self, client: str, frame: frames.Publish | frames.Trace, mark: frames.TraceMark | None = None) -> None:
         """Forward a message of a client; raise an `InputError` if it is invalid."""
         content = Content(frame)
         self._path.number += 1
         self._context.counters[Event.PUBLISHED] += 1
         flow = crc32(client.encode()) if self._context.settings.commit == "publisher" else self._path.number
-        packet = Packet(
+        self._begin(self._packet_of(frame, self._context.incarnation, self._path.number, flow, mark), content)
+
+    def durable_packet(self, frame: frames.DurablePublish, incarnation: int) -> frames.Packet:
+        """Return the packet of a message whose publisher waits until it is stored; incarnation: the publisher's."""
+        return self._packet_of(frame, incarnation, frame.sequence, flow=incarnation)
+
+    def _packet_of(
+        self,
+        frame: frames.Publish | frames.Trace | frames.DurablePublish,
+        incarnation: int,
+        number: int,
+        flow: int,
+        mark: frames.TraceMark | None = None,
+    ) -> frames.Packet:
+        return frames.Packet(
             source=self._context.name,
-            incarnation=self._context.incarnation,
-            number=self._path.number,
+            incarnation=incarnation,
+            number=number,
             hops=0,
             tree=flow % self._context.settings.tree_count,
             side=0,
@@ -107,29 +107,13 @@ class Forwarder:
             payload=frame.payload,
             mark=mark,
         )
-        self._begin(packet, content)
 
-    def durable_packet(self, frame: DurablePublish, incarnation: int) -> Packet:
-        """Return the packet of a message whose publisher waits until it is stored; incarnation: the publisher's."""
-        return Packet(
-            source=self._context.name,
-            incarnation=incarnation,
-            number=frame.sequence,
-            hops=0,
-            tree=incarnation % self._context.settings.tree_count,
-            side=0,
-            tries=0,
-            attributes=frame.attributes,
-            tags=frame.tags,
-            payload=frame.payload,
-        )
-
-    def begin_durable(self, packet: Packet, mark: DurableMark) -> None:
+    def begin_durable(self, packet: frames.Packet, mark: frames.DurableMark) -> None:
         """Forward a packet to its homes, or resend it to some of them."""
         self._context.counters[Event.PUBLISHED] += not mark.is_repeated
         self._begin(replace(packet, durable=mark), Content(packet))
 
-    def send_run(self, run: PacketRun, branches: Iterable[TreeInterface]) -> None:
+    def send_run(self, run: frames.PacketRun, branches: Iterable[TreeInterface]) -> None:
         """Send the packets of a run to neighbours whose links are open."""
         for branch in branches:
             assert branch.link is not None
@@ -138,7 +122,7 @@ class Forwarder:
             self.unconfirmed.add(branch.to.session, branch.link, onward)
             self._context.counters[Event.PACKETS_SENT] += len(run.contents)
 
-    def enter(self, packet: Packet, relay: Callable[[Hop], None]) -> None:
+    def enter(self, packet: frames.Packet, relay: Callable[[frames.Hop], None]) -> None:
         """Forward a packet from another domain, under its original identity; relay: called with its trace."""
         self._context.counters[Event.DOMAIN_ENTERED] += 1
         origin, mark = packet.origin or packet.source, packet.mark
@@ -149,13 +133,13 @@ class Forwarder:
             tree=crc32(origin.encode()) % self._context.settings.tree_count,
             side=0,
             tries=0,
-            mark=None if mark is None else TraceMark(self.traces.relay(relay), mark.is_dry),
+            mark=None if mark is None else frames.TraceMark(self.traces.relay(relay), mark.is_dry),
             origin=origin,
             durable=None,  # homes answer in their own domain only
         )
         self._begin(entered, Content(entered))
 
-    def packet(self, neighbour: str, packet: Packet) -> None:
+    def packet(self, neighbour: str, packet: frames.Packet) -> None:
         """Handle a packet from a neighbour."""
         try:
             content = Content(packet)
@@ -182,11 +166,11 @@ class Forwarder:
                 content = Content(packet)
                 self._commit_again(packet, content, self._fib.match(content), lacking)
 
-    def _begin(self, packet: Packet, content: Content) -> None:
+    def _begin(self, packet: frames.Packet, content: Content) -> None:
         """Commit a new packet to a tree of the newest version."""
         self._handle(packet, content, self._versions.newest.tree(packet.tree, self._context.name), "")
 
-    def _handle(self, packet: Packet, content: Content, tree: TreeView | None, came_from: str) -> None:
+    def _handle(self, packet: frames.Packet, content: Content, tree: TreeView | None, came_from: str) -> None:
         """Deliver a packet, if it is new, and forward it."""
         matches = self._fib.match(content)
         is_new = self._is_new(packet)
@@ -211,14 +195,14 @@ class Forwarder:
         if packet.mark is not None:
             dropped = result.dropped or (None if is_new else DropReason.DUPLICATE)
             step = TraceStep(tree, packet, packet.mark, content, came_from, result.sent, dropped, matches, domains)
-            self.report(TraceReport(packet.source, 0, packet.mark.number, self.traces.hop(step)))
+            self.report(frames.TraceReport(packet.source, 0, packet.mark.number, self.traces.hop(step)))
 
-    def _is_new(self, packet: Packet) -> bool:
+    def _is_new(self, packet: frames.Packet) -> bool:
         # A durable publisher may resend a message through another router.
         source = "" if packet.durable is not None else packet.origin or packet.source
         return self._path.duplicates.is_new(source, packet.incarnation, packet.tree, packet.number)
 
-    def _deliver(self, packet: Packet, matches: Matches) -> None:
+    def _deliver(self, packet: frames.Packet, matches: Matches) -> None:
         """Send a message to the clients whose subscriptions match."""
         counters, outbox = self._context.counters, self._context.outbox
         if matches.clients or matches.domains or matches.is_initial or matches.durable:
@@ -234,9 +218,9 @@ class Forwarder:
         if matches.undecided is not None:
             self._context.drop(DropReason.UNDECIDED)
             self._lose(matches.undecided.durable)
-            outbox.send_all(matches.undecided.clients, Lost(1, UNDECIDED))
+            outbox.send_all(matches.undecided.clients, frames.Lost(1, UNDECIDED))
 
-    def _leave(self, packet: Packet, matches: Matches) -> dict[int, str]:
+    def _leave(self, packet: frames.Packet, matches: Matches) -> dict[int, str]:
         """Pass a packet to other domains that want it; return their networks, by the side of the gateway."""
         if not matches.domains:
             return {}
@@ -245,7 +229,7 @@ class Forwarder:
 
     def _send(
         self,
-        packet: Packet,
+        packet: frames.Packet,
         content: Content,
         tree: TreeView,
         matches: Matches,
@@ -275,7 +259,7 @@ class Forwarder:
         retried = self._retry(packet, content, matches)
         return SendResult([*sent, *retried.sent], retried.dropped)
 
-    def _is_wanted(self, branch: TreeInterface, packet: Packet, content: Content, matches: Matches) -> bool:
+    def _is_wanted(self, branch: TreeInterface, packet: frames.Packet, content: Content, matches: Matches) -> bool:
         if packet.durable is not None:
             if not branch.to.behind.isdisjoint(self._home_routers.of(packet.durable.homes)):
                 return True
@@ -288,7 +272,7 @@ class Forwarder:
             return True
         return packet.mark is not None and wants_hypothetically(packet.mark, branch.to.behind, content)
 
-    def _retry(self, packet: Packet, content: Content, matches: Matches) -> SendResult:
+    def _retry(self, packet: frames.Packet, content: Content, matches: Matches) -> SendResult:
         """Commit again a packet that cannot be forwarded; once at each router."""
         identity = packet.origin or packet.source, packet.incarnation, packet.number
         if identity in self._retried:
@@ -301,7 +285,7 @@ class Forwarder:
         return self._commit_again(packet, content, matches)
 
     def _commit_again(
-        self, packet: Packet, content: Content, matches: Matches, lacking: frozenset[str] | None = None
+        self, packet: frames.Packet, content: Content, matches: Matches, lacking: frozenset[str] | None = None
     ) -> SendResult:
         """Commit a packet at this router to the newest version."""
         tree = self._versions.newest.tree(packet.tree, self._context.name)
@@ -315,7 +299,7 @@ class Forwarder:
         self._context.drop(reason)
         return SendResult((), reason)
 
-    def report(self, report: TraceReport) -> None:
+    def report(self, report: frames.TraceReport) -> None:
         """Send a report on a traced packet to the packet's source."""
         if report.to == self._context.name:
             self.traces.report(report)
@@ -323,8 +307,8 @@ class Forwarder:
             self._unicast.send(report)
 
 
-def _packet_to(branch: TreeInterface, packet: Packet) -> Packet:
-    return Packet(  # `replace` takes longer
+def _packet_to(branch: TreeInterface, packet: frames.Packet) -> frames.Packet:
+    return frames.Packet(  # `replace` takes longer
         source=packet.source,
         incarnation=packet.incarnation,
         number=packet.number,
@@ -341,8 +325,8 @@ def _packet_to(branch: TreeInterface, packet: Packet) -> Packet:
     )
 
 
-def _delivery(packet: Packet, subscriptions: list[int]) -> Deliver:
-    return Deliver(
+def _delivery(packet: frames.Packet, subscriptions: list[int]) -> frames.Deliver:
+    return frames.Deliver(
         subscriptions=subscriptions,
         source=packet.origin or packet.source,
         incarnation=packet.incarnation,

@@ -22,36 +22,9 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.link import Link
 from cbnet.network.logs import audit, audit_change, log
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.frames import (
-    DurableLimit,
-    DurableMove,
-    DurablePeek,
-    DurablePublish,
-    DurablePurge,
-    DurableRemove,
-    DurableSubscribe,
-    FilterRequest,
-    ForgetHome,
-    Frame,
-    JournalBackup,
-    OfferFrame,
-    Publish,
-    Published,
-    PullFrame,
-    Reload,
-    Replay,
-    StatusRequest,
-    Subscribe,
-    SubscriptionRequest,
-    TableRequest,
-    Trace,
-    Unsubscribe,
-    Unsubscribed,
-    Withdraw,
-    Withdrawn,
-    frame_number,
-)
+from cbnet.network.protocol.fields import RegistrationFrame
 from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 from cbnet.network.protocol.request_codec import request_from_bytes
@@ -62,27 +35,27 @@ from cbnet.network.security.rights import ALL_RIGHTS, Denied
 Handler: TypeAlias = Callable[[Link, Any], None]
 MAX_CLIENT_SUBSCRIPTIONS = 100_000  # and as many offers
 _REFERENCES: Final = ("number", "id", "sequence")  # members of which a frame has one, which its answer repeats
-_DENIALS: Final[Mapping[type[Frame], Denial]] = {
-    Subscribe: Denial.SUBSCRIBE,
-    Publish: Denial.PUBLISH,
-    OfferFrame: Denial.OFFER,
-    PullFrame: Denial.REQUEST,
-    Trace: Denial.TRACE,
-    TableRequest: Denial.TRACE,
-    FilterRequest: Denial.TRACE,
-    StatusRequest: Denial.TRACE,
-    SubscriptionRequest: Denial.TRACE,
-    DurableSubscribe: Denial.SUBSCRIBE,
-    DurablePublish: Denial.PUBLISH,
-    Replay: Denial.SUBSCRIBE,
-    ForgetHome: Denial.FORGET,
-    DurableRemove: Denial.REMOVE,
-    DurableLimit: Denial.LIMIT,
-    DurablePeek: Denial.PEEK,
-    DurableMove: Denial.MOVE,
-    DurablePurge: Denial.PURGE,
-    JournalBackup: Denial.BACKUP,
-    Reload: Denial.RELOAD,
+_DENIALS: Final[Mapping[type[frames.Frame], Denial]] = {
+    frames.Subscribe: Denial.SUBSCRIBE,
+    frames.Publish: Denial.PUBLISH,
+    frames.OfferFrame: Denial.OFFER,
+    frames.PullFrame: Denial.REQUEST,
+    frames.Trace: Denial.TRACE,
+    frames.TableRequest: Denial.TRACE,
+    frames.FilterRequest: Denial.TRACE,
+    frames.StatusRequest: Denial.TRACE,
+    frames.SubscriptionRequest: Denial.TRACE,
+    frames.DurableSubscribe: Denial.SUBSCRIBE,
+    frames.DurablePublish: Denial.PUBLISH,
+    frames.Replay: Denial.SUBSCRIBE,
+    frames.ForgetHome: Denial.FORGET,
+    frames.DurableRemove: Denial.REMOVE,
+    frames.DurableLimit: Denial.LIMIT,
+    frames.DurablePeek: Denial.PEEK,
+    frames.DurableMove: Denial.MOVE,
+    frames.DurablePurge: Denial.PURGE,
+    frames.JournalBackup: Denial.BACKUP,
+    frames.Reload: Denial.RELOAD,
 }
 
 
@@ -113,7 +86,7 @@ class ClientHandler:
         self._traces = forwarder.traces
         self._pulls = pulls
 
-    def subscribe(self, link: Link, frame: Subscribe) -> None:
+    def subscribe(self, link: Link, frame: frames.Subscribe) -> None:
         """Register a subscription; if the client waits for confirmation, answer later."""
         filters = self._checked(link, frame)
         if frame.is_initial:
@@ -122,14 +95,14 @@ class ClientHandler:
             self._subscriptions.set(link.id, frame.id, filters, self._group(link, frame, filters))
         self._answer(link, frame, SUBSCRIPTION, filters)
 
-    def unsubscribe(self, link: Link, frame: Unsubscribe) -> None:
+    def unsubscribe(self, link: Link, frame: frames.Unsubscribe) -> None:
         """Remove a subscription; a durable one stays, and the client is detached from it."""
         if not self._durable.detach(link.id, frame.id) and not self._subscriptions.remove(link.id, frame.id):
             raise Refusal(f"unknown subscription {frame.id}", ReasonCode.UNKNOWN)
         self._confirmations.cancel(link.id, SUBSCRIPTION, frame.id)
-        self._context.outbox.send(link.id, Unsubscribed(frame.id))
+        self._context.outbox.send(link.id, frames.Unsubscribed(frame.id))
 
-    def offer(self, link: Link, frame: OfferFrame) -> None:
+    def offer(self, link: Link, frame: frames.OfferFrame) -> None:
         """Register an offer; if the client waits for confirmation, answer later."""
         filters = filters_of(frame.predicate)
         _check_count("offers", self._offers.count(link.id))
@@ -139,36 +112,36 @@ class ClientHandler:
         self._offers.set(link.id, frame.id, filters)
         self._answer(link, frame, OFFER, filters)
 
-    def withdraw(self, link: Link, frame: Withdraw) -> None:
+    def withdraw(self, link: Link, frame: frames.Withdraw) -> None:
         """Remove an offer."""
         if not self._offers.remove(link.id, frame.id):
             raise Refusal(f"unknown offer {frame.id}", ReasonCode.UNKNOWN)
         self._confirmations.cancel(link.id, OFFER, frame.id)
-        self._context.outbox.send(link.id, Withdrawn(frame.id))
+        self._context.outbox.send(link.id, frames.Withdrawn(frame.id))
 
-    def pull(self, link: Link, frame: PullFrame) -> None:
+    def pull(self, link: Link, frame: frames.PullFrame) -> None:
         """Send a client's request."""
         link.rights.check_request(request_from_bytes(frame.request).content)
         if frame.is_traced:
             link.rights.check_watch()
         self._pulls.begin(link, frame)
 
-    def publish(self, link: Link, frame: Publish) -> None:
+    def publish(self, link: Link, frame: frames.Publish) -> None:
         """Forward a message."""
         if link.rights is not ALL_RIGHTS:
             link.rights.check_publish(Content(frame))
         self._forwarder.publish(link.name, frame)
         if frame.wants_answer:
-            self._context.outbox.send(link.id, Published(frame.number))
+            self._context.outbox.send(link.id, frames.Published(frame.number))
 
-    def trace(self, link: Link, frame: Trace) -> None:
+    def trace(self, link: Link, frame: frames.Trace) -> None:
         """Forward a message and report its path to the client."""
         content = Content(frame)  # checks the message first
         link.rights.check_watch()
         link.rights.check_publish(content)
         self._forwarder.publish(link.name, frame, self._traces.begin(link.id, frame))
 
-    def reload(self, link: Link, frame: Reload, on_reload: Callable[[int, int], None] | None) -> None:
+    def reload(self, link: Link, frame: frames.Reload, on_reload: Callable[[int, int], None] | None) -> None:
         """Reload the configuration, at the request of a client that names this router."""
         link.rights.check_manage("reload the configuration")
         if frame.router != self._context.name:
@@ -181,7 +154,7 @@ class ClientHandler:
         audit_change("reload", client=link.name, address=link.address)
         on_reload(link.id, frame.number)
 
-    def _answer(self, link: Link, frame: Subscribe | OfferFrame, kind: int, filters: Collection[bytes]) -> None:
+    def _answer(self, link: Link, frame: RegistrationFrame, kind: int, filters: Collection[bytes]) -> None:
         """Confirm a subscription or an offer: at once, or when every router that must know it has it."""
         self._confirmations.cancel(link.id, kind, frame.id)
         if frame.wait:
@@ -189,7 +162,7 @@ class ClientHandler:
         else:
             self._context.outbox.send(link.id, CONFIRMATION_FRAMES[kind](frame.id, False, 1, []))
 
-    def _checked(self, link: Link, frame: Subscribe) -> Collection[bytes]:
+    def _checked(self, link: Link, frame: frames.Subscribe) -> Collection[bytes]:
         """Check a subscription against the client's limits, quotas and rights; return its filters."""
         if frame.is_initial and frame.group:
             raise InputError(
@@ -207,7 +180,7 @@ class ClientHandler:
             link.rights.check_subscribe(predicate_of(frame.predicate))
         return filters
 
-    def _group(self, link: Link, frame: Subscribe, filters: Collection[bytes]) -> GroupKey | None:
+    def _group(self, link: Link, frame: frames.Subscribe, filters: Collection[bytes]) -> GroupKey | None:
         """Return the queue group of a subscription, if it has one; raise a `LimitError` if it is one too many."""
         if not frame.group:
             return None
@@ -225,7 +198,7 @@ class ClientHandler:
     def refusing(self, handle: Handler) -> Handler:
         """Return a handler that refuses the frames for which another one raises an `InputError`, with the reason."""
 
-        def handle_or_refuse(link: Link, frame: Frame) -> None:
+        def handle_or_refuse(link: Link, frame: frames.Frame) -> None:
             try:
                 handle(link, frame)
             except InputError as error:
@@ -233,13 +206,13 @@ class ClientHandler:
 
         return handle_or_refuse
 
-    def _refuse(self, link: Link, frame: Frame, error: InputError) -> None:
+    def _refuse(self, link: Link, frame: frames.Frame, error: InputError) -> None:
         self._context.counters[Event.REFUSED] += 1
         audit(_operation(frame), error.summary, client=link.name, address=link.address)
         if isinstance(error, Denied):
             self._denied(link, _DENIALS[type(frame)], error)
         number = next(getattr(frame, name) for name in _REFERENCES if name in frame.__struct_fields__)
-        self._context.outbox.send(link.id, refused(frame_number(type(frame)), number, error))
+        self._context.outbox.send(link.id, refused(frames.frame_number(type(frame)), number, error))
 
     def _denied(self, link: Link, what: Denial, error: Denied) -> None:
         """Count a denial; log the first, tenth, hundredth … of a client."""
@@ -249,7 +222,7 @@ class ClientHandler:
             log(logging.WARNING, "not allowed", client=link.name, operation=what, reason=error.summary)
 
 
-def _operation(frame: Frame) -> str:
+def _operation(frame: frames.Frame) -> str:
     """Return the name of a client's operation in the audit log."""
     kind = type(frame)
     return str(_DENIALS[kind]) if kind in _DENIALS else kind.__name__.lower()

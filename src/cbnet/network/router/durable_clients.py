@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
@@ -20,33 +20,18 @@ from cbnet.network.durable.subscriptions.durable_subscription import DurableSubs
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.logs import audit, audit_change
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
-from cbnet.network.protocol.frames import (
-    Acknowledge,
-    DurableLimit,
-    DurableLimited,
-    DurableMove,
-    DurablePeek,
-    DurablePublish,
-    DurablePurge,
-    DurableQuery,
-    DurableRemove,
-    DurableRemoved,
-    DurableSubscribe,
-    ForgetHome,
-    Frame,
-    JournalBackedUp,
-    JournalBackup,
-    Replay,
-    Subscribed,
-    frame_number,
-)
 from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import refused
 from cbnet.network.protocol.wire import Data
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
+
+Operation: TypeAlias = (
+    frames.DurableRemove | frames.DurableLimit | frames.DurablePeek | frames.DurableMove | frames.DurablePurge
+)  # on a durable subscription, perhaps of another account
 
 
 class DurableClientHandler:
@@ -65,7 +50,7 @@ class DurableClientHandler:
         self._quotas = quotas
         self._publishers = AccountPublishers(context)
 
-    def subscribe(self, client: Link, frame: DurableSubscribe) -> None:
+    def subscribe(self, client: Link, frame: frames.DurableSubscribe) -> None:
         """Attach a client to a durable subscription, new or existing."""
         client.rights.check_durable()
         self._durable.check_home(client.account, frame.name)
@@ -82,7 +67,7 @@ class DurableClientHandler:
             self._check_history(client, wanted)
         registry.subscribe(client.id, frame, client.account)
 
-    def replay(self, client: Link, frame: Replay) -> None:
+    def replay(self, client: Link, frame: frames.Replay) -> None:
         """Start a replay subscription."""
         if self._durable.park(client.id, frame):
             return
@@ -97,13 +82,13 @@ class DurableClientHandler:
         if frame.wait:
             self._confirmations.wait(client.id, frame.id, SUBSCRIPTION, followers.history.filters, frame.wait)
         else:
-            self._context.outbox.send(client.id, Subscribed(frame.id, False, 1, []))
+            self._context.outbox.send(client.id, frames.Subscribed(frame.id, False, 1, []))
 
     def review(self, client: Link) -> None:
         """Detach a client whose rights have changed from subscriptions it may no longer have; messages stay on disk."""
         for frame, id, predicate in self._durable.attached(client.id):
             try:
-                if frame == frame_number(DurableSubscribe):
+                if frame == frames.frame_number(frames.DurableSubscribe):
                     client.rights.check_durable()
                 client.rights.check_subscribe(predicate_of(predicate))
             except Denied as error:
@@ -111,11 +96,11 @@ class DurableClientHandler:
                 audit("keep durable subscriptions", error.summary, client=client.account, address=client.address)
                 self._context.outbox.send(client.id, refused(frame, id, error))
 
-    def acknowledge(self, client: Link, frame: Acknowledge) -> None:
+    def acknowledge(self, client: Link, frame: frames.Acknowledge) -> None:
         """Remove messages that a client has acknowledged; after a reconnection, it may name those of another router."""
         self._durable.acknowledge(client.id, frame)
 
-    def publish(self, client: Link, frame: DurablePublish) -> None:
+    def publish(self, client: Link, frame: frames.DurablePublish) -> None:
         """Publish a message whose publisher waits until it is stored."""
         if not frame.floor <= frame.sequence < frame.floor + MAX_UNSETTLED:
             raise InputError(f"message {frame.sequence} is not one of the {MAX_UNSETTLED:,} from {frame.floor} on")
@@ -140,48 +125,42 @@ class DurableClientHandler:
         client.traffic.messages_received += len(run.contents)
         return run.end
 
-    def query(self, client: Link, frame: DurableQuery) -> None:
+    def query(self, client: Link, frame: frames.DurableQuery) -> None:
         """Report the durable subscriptions: all if the client may watch or manage, else those of its account."""
         self._context.outbox.send(client.id, self._durable.report(client, frame))
 
-    def remove(self, client: Link, frame: DurableRemove) -> None:
+    def remove(self, client: Link, frame: frames.DurableRemove) -> None:
         """Remove a durable subscription."""
-        account = self._owner(client, frame)
-        messages = self._durable.registry.remove(account, frame.name)
-        if account != client.account:
-            changed = {"account": account, "name": frame.name, "messages": messages}
-            audit_change("remove", client=client.name, address=client.address, **changed)
-        self._answer(client, DurableRemoved(frame.number, messages))
+        messages = self._durable.registry.remove(self._owner(client, frame), frame.name)
+        self._audit(client, frame, "remove", messages=messages)
+        self._answer(client, frames.DurableRemoved(frame.number, messages))
 
-    def limit(self, client: Link, frame: DurableLimit) -> None:
+    def limit(self, client: Link, frame: frames.DurableLimit) -> None:
         """Change limits of a durable subscription."""
-        account = self._owner(client, frame)
-        limits = self._durable.registry.limit(account, frame)
-        if account != client.account:
-            changed = {"account": account, "name": frame.name, "limits": str(limits)}
-            audit_change("limit", client=client.name, address=client.address, **changed)
-        self._answer(client, DurableLimited(frame.number, limits))
+        limits = self._durable.registry.limit(self._owner(client, frame), frame)
+        self._audit(client, frame, "limit", limits=str(limits))
+        self._answer(client, frames.DurableLimited(frame.number, limits))
 
-    def peek(self, client: Link, frame: DurablePeek) -> None:
+    def peek(self, client: Link, frame: frames.DurablePeek) -> None:
         """Send a client messages of a durable subscription."""
         source = self._read(client, frame)
         self._durable.registry.messages.peek(client.id, frame, source)
         self._audit(client, frame, "peek", first=frame.first)
 
-    def move(self, client: Link, frame: DurableMove) -> None:
+    def move(self, client: Link, frame: frames.DurableMove) -> None:
         """Move messages to another durable subscription."""
         source = self._read(client, frame)
         registry = self._durable.registry
         registry.messages.move(client.id, frame, source, registry.existing(source.saved.account, frame.to))
         self._audit(client, frame, "move", to=frame.to)
 
-    def purge(self, client: Link, frame: DurablePurge) -> None:
+    def purge(self, client: Link, frame: frames.DurablePurge) -> None:
         """Remove messages of a durable subscription."""
         registry = self._durable.registry
         registry.messages.purge(client.id, frame, registry.existing(self._owner(client, frame), frame.name))
         self._audit(client, frame, "purge")
 
-    def _read(self, client: Link, frame: DurablePeek | DurableMove) -> DurableSubscription:
+    def _read(self, client: Link, frame: frames.DurablePeek | frames.DurableMove) -> DurableSubscription:
         """Return a durable subscription whose messages a client may read."""
         account = self._owner(client, frame)
         source = self._durable.registry.existing(account, frame.name)
@@ -189,39 +168,35 @@ class DurableClientHandler:
             client.rights.check_subscribe(predicate_of(source.saved.predicate))
         return source
 
-    def _audit(
-        self, client: Link, frame: DurablePeek | DurableMove | DurablePurge, operation: str, **members: Any
-    ) -> None:
-        """Record what a client does with the messages of another account."""
+    def _audit(self, client: Link, frame: Operation, operation: str, **members: Any) -> None:
+        """Record what a client does with a subscription of another account."""
         if frame.account not in (None, client.account):
             whose = {"account": frame.account, "name": frame.name}
             audit_change(operation, client=client.name, address=client.address, **whose, **members)
 
-    def forget(self, client: Link, frame: ForgetHome) -> None:
+    def forget(self, client: Link, frame: frames.ForgetHome) -> None:
         """Remove the record of a home that will not return."""
         client.rights.check_manage("make routers forget a home")
         self._durable.forget(frame.home)
         audit_change("forget", client=client.name, address=client.address, home=frame.home)
-        self._answer(client, DurableRemoved(frame.number))
+        self._answer(client, frames.DurableRemoved(frame.number))
 
-    def back_up(self, client: Link, frame: JournalBackup) -> None:
+    def back_up(self, client: Link, frame: frames.JournalBackup) -> None:
         """Make a backup of the journal."""
         client.rights.check_manage("back up the journal")
         self._durable.back_up(frame.name, partial(self._backed_up, client, frame))
 
-    def _backed_up(self, client: Link, frame: JournalBackup, event: BackedUp) -> None:
-        answer: Frame
+    def _backed_up(self, client: Link, frame: frames.JournalBackup, event: BackedUp) -> None:
+        answer: frames.Frame
         if event.problem:
-            answer = refused(frame_number(JournalBackup), frame.number, InputError(event.problem))
+            answer = refused(frames.frame_number(frames.JournalBackup), frame.number, InputError(event.problem))
         else:
             audit_change("backup", client=client.name, address=client.address, file=event.file)
-            answer = JournalBackedUp(frame.number, event.file, event.bytes)
+            answer = frames.JournalBackedUp(frame.number, event.file, event.bytes)
         if client.is_open:
             self._context.outbox.send(client.id, answer)
 
-    def _owner(
-        self, client: Link, frame: DurableRemove | DurableLimit | DurablePeek | DurableMove | DurablePurge
-    ) -> str:
+    def _owner(self, client: Link, frame: Operation) -> str:
         """Return the account of a subscription of this router that a client changes; refuse what it may not change."""
         account = client.account if frame.account is None else frame.account
         if account != client.account:
@@ -229,7 +204,7 @@ class DurableClientHandler:
         self._durable.check_home(account, frame.name)
         return account
 
-    def _answer(self, client: Link, frame: Frame) -> None:
+    def _answer(self, client: Link, frame: frames.Frame) -> None:
         """Answer a client once all changes are on disk."""
         self._durable.after(partial(self._context.outbox.send, client.id, frame))
 

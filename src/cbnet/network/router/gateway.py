@@ -35,13 +35,13 @@ from msgspec.structs import replace
 
 from cbnet.errors import InputError
 from cbnet.network.announce.exports import ExportChange
+from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.link.context import Action
 from cbnet.network.protocol.fields import MAX_GATEWAYS, check_name
 from cbnet.network.protocol.frames import Hop, NoItem, Packet, ReplyFrame, Request, TraceReport
 from cbnet.network.protocol.pull_frames import Steps, with_step
-from cbnet.network.router.gateway_port import FilterChange, GatewayPort
-from cbnet.network.router.gateway_tree import TreePosition, tree_position
-from cbnet.network.router.outside import Outside
+from cbnet.network.router.gateway_tree import Path, TreePosition, tree_position
+from cbnet.network.router.outside import FilterChange, Outside
 from cbnet.network.router.router import Router
 
 _OVERLAP = 4.0  # seconds for which a gateway stays active on sides where the tree no longer needs it
@@ -99,23 +99,21 @@ class Gateway:
         self._soon = soon
         self._calls: list[tuple[int, Callable[[], None]]] = []  # for turns of the routers, by side
         self._is_scheduled = False
-        for number in range(len(sides)):
-            port = self._port(number)
-            port.exports.on_change = partial(self._changed, number)
-            port.forwarder.on_leave = partial(self._message, number)
-            port.pulls.on_leave = partial(self._request, number)
+        for number, side in enumerate(sides):
+            side.router.announcements.exports.on_change = partial(self._changed, number)
+            side.router.forwarder.on_leave = partial(self._message, number)
+            side.router.pulls.on_leave = partial(self._request, number)
 
     def tick(self) -> None:
         """Update the position in the tree, and register the changes that are due."""
-        ports = [self._port(number) for number in range(len(self._sides))]
-        position = tree_position(self.name, [port.paths() for port in ports])
+        position = tree_position(self.name, [_other_paths(side.router) for side in self._sides])
         active = self._overlapped(position.active, self._sides[0].now)
         self.position = (
             TreePosition((), self.position.active) if self._is_leaving else TreePosition(position.path, active)
         )
-        for port in ports:
-            port.announce(self.position.path)
-        for of in range(len(ports)):
+        for side in self._sides:
+            side.router.announce_gateway(self.position.path)
+        for of in range(len(self._sides)):
             self._join(of)
             self._register_changes(of)
 
@@ -135,11 +133,11 @@ class Gateway:
 
     # --- turns of the routers
 
-    def _port(self, number: int) -> GatewayPort:
-        return self._sides[number].router.gateway_port
+    def _router(self, number: int) -> Router:
+        return self._sides[number].router
 
     def _network(self, number: int) -> str:
-        return self._sides[number].router.settings.network
+        return self._router(number).settings.network
 
     def _post(self, number: int, call: Callable[[], None]) -> None:
         """Make a call in a turn of the router of one side: not at once, as another router may be in its turn."""
@@ -170,9 +168,9 @@ class Gateway:
             return
         for on in before - others:
             del self._registrations[of, on]
-            self._post(on, partial(self._port(on).withdraw, of))
+            self._post(on, partial(_withdraw, self._router(on), of))
         self._registrations.update({(of, on): _Registration() for on in others - before})
-        self._post(of, partial(self._port(of).export, is_exporting=bool(others)))
+        self._post(of, partial(self._router(of).announcements.export, is_exporting=bool(others)))
 
     def _changed(self, of: int, change: ExportChange) -> None:
         """Handle a change to the subscriptions or offers of a side."""
@@ -190,7 +188,7 @@ class Gateway:
 
     def _register(self, of: int, on: int, changes: tuple[FilterChange, FilterChange]) -> None:
         self._registrations[of, on].registered = self._outsides[of].sequence
-        self._post(on, partial(self._port(on).register, of, changes))
+        self._post(on, partial(_register, self._router(on), of, changes))
         self._watch(of, on)
 
     def _watch(self, of: int, on: int) -> None:
@@ -204,10 +202,10 @@ class Gateway:
         def confirmed() -> None:
             registration.is_watched, registration.confirmed = False, sequence
             least = min((each.confirmed for (side, _), each in self._registrations.items() if side == of), default=0)
-            self._post(of, partial(self._port(of).confirm, least))
+            self._post(of, partial(self._router(of).announcements.confirm_export, least))
             self._watch(of, on)
 
-        self._post(on, partial(self._port(on).watch, confirmed))
+        self._post(on, partial(self._router(on).announcements.confirmations.watch, confirmed))
 
     # --- messages
 
@@ -215,7 +213,7 @@ class Gateway:
         """Send a packet to other sides; return their networks."""
         entered = [on for on in to if (of, on) in self._registrations]
         for on in entered:
-            self._post(on, partial(self._port(on).forwarder.enter, packet, partial(self._report, of, on, packet)))
+            self._post(on, partial(self._router(on).forwarder.enter, packet, partial(self._report, of, on, packet)))
         return {on: self._network(on) for on in entered}
 
     def _report(self, of: int, on: int, packet: Packet, hop: Hop) -> None:
@@ -223,7 +221,7 @@ class Gateway:
         assert packet.mark is not None
         named = replace(hop, network=hop.network or self._network(on))
         report = TraceReport(packet.source, 0, packet.mark.number, named)
-        self._post(of, partial(self._port(of).forwarder.report, report))
+        self._post(of, partial(self._router(of).forwarder.report, report))
 
     # --- requests
 
@@ -237,15 +235,15 @@ class Gateway:
         return bool(offering)
 
     def _ask(self, of: int, request: Request, sides: Sequence[int]) -> None:
-        port, router = self._port(of), self._sides[of].router.settings.name
+        router = self._router(of)
         if not sides:
-            self._post(of, partial(port.pulls.go_on, request))
+            self._post(of, partial(router.pulls.go_on, request))
             return
         on, *others = sides
-        asked = with_step(request, router, f"passed to {self._network(on)}, which offers it")
+        asked = with_step(request, router.settings.name, f"passed to {self._network(on)}, which offers it")
         answer = partial(self._answer, of, on, asked, others, self._sides[of].now)
         sent = replace(asked, gateways=[*request.gateways, self.name])
-        self._post(on, partial(self._port(on).pulls.enter, sent, answer))
+        self._post(on, partial(self._router(on).pulls.enter, sent, answer))
 
     def _answer(
         self, of: int, on: int, request: Request, others: Sequence[int], start: float, answer: ReplyFrame | NoItem
@@ -255,7 +253,7 @@ class Gateway:
         if isinstance(answer, ReplyFrame):
             incarnation, number = request.incarnation, request.number
             reply = replace(answer, to=request.source, hops=0, incarnation=incarnation, number=number, steps=steps)
-            self._post(of, partial(self._port(of).pulls.handle_reply, reply))
+            self._post(of, partial(self._router(of).pulls.handle_reply, reply))
             return
         left = request.timeout - round((self._sides[of].now - start) * 1000)
         if left > 0:  # else the requester has given up
@@ -268,3 +266,26 @@ class Gateway:
             return None
         network, there = self._network(on), answer.steps[len(request.steps) :]
         return [*request.steps, *(replace(step, network=step.network or network) for step in there)]
+
+
+# --- the routers
+
+
+def _other_paths(router: Router) -> list[Path]:
+    """Return the paths of the other reachable gateways of a domain."""
+    names = sorted(router.version.names - {router.settings.name})
+    return [path for name in names if (path := router.database.gateway_path(name))]
+
+
+def _register(router: Router, of: int, changes: tuple[FilterChange, FilterChange]) -> None:
+    """Change the subscriptions and offers of another side of the gateway in this router's domain."""
+    for kind, change in zip((router.subscriptions, router.offers), changes, strict=True):
+        if change.added or change.removed:
+            kind.change(InternalSubscriber.OTHER_DOMAINS, of, *change)
+            if not kind.fib.local_filters(InternalSubscriber.OTHER_DOMAINS, of):
+                kind.remove(InternalSubscriber.OTHER_DOMAINS, of)
+
+
+def _withdraw(router: Router, of: int) -> None:
+    for kind in (router.subscriptions, router.offers):
+        kind.remove(InternalSubscriber.OTHER_DOMAINS, of)

@@ -16,10 +16,11 @@ side only: it forwards nothing, until another gateway disappears.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from cbnet.network.protocol.fields import MAX_GATEWAYS
-from cbnet.network.router.gateway_port import Path
+
+Path: TypeAlias = tuple[str, ...]  # of gateways: from the root of the gateway tree to the one that announces it
 
 
 class TreePosition(NamedTuple):

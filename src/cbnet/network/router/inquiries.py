@@ -20,22 +20,13 @@ from cbnet.network.forwarding.forwarding_table import InternalSubscriber, Subscr
 from cbnet.network.forwarding.queue_groups import GroupKey
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
-from cbnet.network.protocol.frames import (
-    Inquiry,
-    InquiryReport,
-    Status,
-    StatusRequest,
-    SubscriptionField,
-    SubscriptionList,
-    SubscriptionRequest,
-    frame_number,
-)
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.operation_frames import MAX_LISTED, MAX_LISTED_LENGTH
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
 _TIMEOUT: Final = 2.0  # seconds
 _MAX_WAITING: Final = 10_000  # inquiries of all clients
-Request: TypeAlias = StatusRequest | SubscriptionRequest
+Request: TypeAlias = frames.StatusRequest | frames.SubscriptionRequest
 
 
 class _Waiting(NamedTuple):
@@ -47,7 +38,7 @@ class _Waiting(NamedTuple):
 class Inquiries:
     """The inquiries of one router's clients, and its answers to those of others."""
 
-    def __init__(self, core: RouterCore, status: Callable[[], Status]) -> None:
+    def __init__(self, core: RouterCore, status: Callable[[], frames.Status]) -> None:
         """Initialise; status: returns the status of this router."""
         self._context = core.context
         self._links = core.links
@@ -62,7 +53,7 @@ class Inquiries:
     def ask(self, link: int, request: Request) -> None:
         """Answer a client that may watch, or send an inquiry to the router that it names."""
         subject: Literal["status", "subscriptions"] = (
-            "status" if isinstance(request, StatusRequest) else "subscriptions"
+            "status" if isinstance(request, frames.StatusRequest) else "subscriptions"
         )
         if request.at in ("", self._context.name):
             self._context.outbox.send(link, replace(self._report(subject), number=request.number))
@@ -73,20 +64,20 @@ class Inquiries:
         else:
             self._count += 1
             self._waiting[self._count] = _Waiting(link, request, self._context.now + _TIMEOUT)
-            self._unicast.send(Inquiry(request.at, 0, self._context.name, self._count, subject))
+            self._unicast.send(frames.Inquiry(request.at, 0, self._context.name, self._count, subject))
 
-    def inquiry(self, _: Link, frame: Inquiry) -> None:
+    def inquiry(self, _: Link, frame: frames.Inquiry) -> None:
         """Answer the inquiry of another router, or forward it."""
         self._unicast.receive(frame, self._answer)
 
-    def _answer(self, frame: Inquiry) -> None:
-        self._unicast.send(InquiryReport(frame.source, 0, frame.number, self._report(frame.subject)))
+    def _answer(self, frame: frames.Inquiry) -> None:
+        self._unicast.send(frames.InquiryReport(frame.source, 0, frame.number, self._report(frame.subject)))
 
-    def report(self, _: Link, frame: InquiryReport) -> None:
+    def report(self, _: Link, frame: frames.InquiryReport) -> None:
         """Pass the answer of another router on to the client, or forward it."""
         self._unicast.receive(frame, self._pass_on)
 
-    def _pass_on(self, frame: InquiryReport) -> None:
+    def _pass_on(self, frame: frames.InquiryReport) -> None:
         waiting = self._waiting.get(frame.number)
         if waiting is not None and _is_answer(frame.report, waiting.request):  # else it has timed out
             del self._waiting[frame.number]
@@ -104,29 +95,29 @@ class Inquiries:
         self._waiting = {number: each for number, each in self._waiting.items() if each.link != link.id}
 
     def _refuse(self, link: int, request: Request, reason: str, code: ReasonCode) -> None:
-        refusal = refused(frame_number(type(request)), request.number, Refusal(reason, code))
+        refusal = refused(frames.frame_number(type(request)), request.number, Refusal(reason, code))
         self._context.outbox.send(link, refusal)
 
-    def _report(self, subject: str) -> Status | SubscriptionList:
+    def _report(self, subject: str) -> frames.Status | frames.SubscriptionList:
         if subject == "status":
             return self._status()
         listed = [
             _field(self._name(subscriber), id, filters, self._fib.groups.key(subscriber, id))
             for subscriber, id, filters in islice(self._fib.local(), MAX_LISTED)
         ]
-        return SubscriptionList(0, self._context.name, listed, len(self._fib))
+        return frames.SubscriptionList(0, self._context.name, listed, len(self._fib))
 
     def _name(self, subscriber: Subscriber) -> str:
         return subscriber.value if isinstance(subscriber, InternalSubscriber) else self._links.name(subscriber)
 
 
-def _is_answer(report: Status | SubscriptionList, request: Request) -> bool:
+def _is_answer(report: frames.Status | frames.SubscriptionList, request: Request) -> bool:
     """Return whether a report answers a request, and not one made before this router was restarted."""
-    kind = Status if isinstance(request, StatusRequest) else SubscriptionList
+    kind = frames.Status if isinstance(request, frames.StatusRequest) else frames.SubscriptionList
     return isinstance(report, kind) and report.router == request.at
 
 
-def _field(subscriber: str, id: int, filters: Sequence[bytes], group: GroupKey | None) -> SubscriptionField:
+def _field(subscriber: str, id: int, filters: Sequence[bytes], group: GroupKey | None) -> frames.SubscriptionField:
     """Return the report of a subscription; filters beyond the length that is shown are not decoded."""
     text = ""
     for filter in filters:
@@ -136,4 +127,4 @@ def _field(subscriber: str, id: int, filters: Sequence[bytes], group: GroupKey |
     text = text or "false"
     is_whole = len(text) <= MAX_LISTED_LENGTH
     shown = text if is_whole else text[: MAX_LISTED_LENGTH - 2] + " …"
-    return SubscriptionField(subscriber, id, shown, is_whole, "" if group is None else group.name)
+    return frames.SubscriptionField(subscriber, id, shown, is_whole, "" if group is None else group.name)

@@ -11,7 +11,7 @@ A router that leaves gracefully (it first announces the maximum length for its l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 from cbnet.network.announce.subscriptions import Subscriptions
@@ -19,6 +19,7 @@ from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.linkstate.versions import Version
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH, MAX_WEIGHT
 from cbnet.network.protocol.frames import Lost
+from cbnet.topology.traversal import reachable
 
 _MAX_NAMES = 5
 Ends: TypeAlias = tuple[str, str]  # of a link
@@ -64,7 +65,7 @@ class LossNotices:
         """Return the routers that can be reached over links that existed at the last check and still exist."""
         before, self._sessions = self._sessions, {ends: self._common_sessions(*ends) for ends in version.edges}
         kept = (ends for ends, now in self._sessions.items() if not now.isdisjoint(before.get(ends, ())))
-        return _connected(self._context.name, kept)
+        return reachable(self._context.name, kept)
 
     def _common_sessions(self, a: str, b: str) -> set[int]:
         one, other = self._database.neighbours(a).get(b), self._database.neighbours(b).get(a)
@@ -78,19 +79,6 @@ class LossNotices:
         for link in self._links.all():
             if not link.is_router and self._subscriptions.count(link.id):
                 self._context.outbox.send(link.id, Lost(0, cause[:MAX_REASON_LENGTH]))
-
-
-def _connected(start: str, links: Iterable[Ends]) -> set[str]:
-    neighbours: dict[str, list[str]] = {}
-    for a, b in links:
-        neighbours.setdefault(a, []).append(b)
-        neighbours.setdefault(b, []).append(a)
-    reached, found = {start}, [start]
-    for name in found:  # grows during the loop
-        new = [each for each in neighbours.get(name, ()) if each not in reached]
-        reached.update(new)
-        found += new
-    return reached
 
 
 def _list(names: Collection[str]) -> str:

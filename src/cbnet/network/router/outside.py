@@ -10,7 +10,8 @@ often than a quarter of a processor allows. A summary that is too large is repla
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
@@ -18,12 +19,18 @@ from cbnet.language.syntax.byte_form import canonical_filter, filter_from_bytes,
 from cbnet.network.announce.exports import ExportChange
 from cbnet.network.logs import log
 from cbnet.network.router.filter_quotas import MAX_NODE_BYTES, MAX_NODE_FILTERS
-from cbnet.network.router.gateway_port import FilterChange
 from cbnet.routing.schemes.domains import summary
 
 _FILTERS_PER_SECOND = 50_000  # that a gateway summarises on a quarter of a processor
 MAX_SUMMARY_FILTERS = MAX_NODE_FILTERS // 4  # of one side
 MAX_SUMMARY_BYTES = MAX_NODE_BYTES // 4
+
+
+class FilterChange(NamedTuple):
+    """Filters added to the subscriptions or offers of a domain, and removed from them."""
+
+    added: Collection[Filter]
+    removed: Collection[Filter]
 
 
 class _Kind:

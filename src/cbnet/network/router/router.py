@@ -1,20 +1,4 @@
-"""Router of a live network: a state machine without I/O.
-
-    opened(link, now, …)         a connection was dialled or accepted
-    received(link, frame, now)   a frame was received; `received_all`: several, which is faster
-    held(link, now)              reading from a link is paused: its silence is not a failure
-    failed(link, reason, code, now)  bytes were received that are not a valid frame
-    closed(link, now)            a connection was closed
-    leave(now)                   the router will stop soon: messages take other paths
-    journalled(event, now)       the journal has written something, or cannot write
-    reload(settings, access, now)  limits, lengths of links and access rights have changed
-    tick(now)                    time has passed; call it several times per second
-    replay(payer, now)           pass some messages of the history; call it while `replaying` has payers, in their turns
-    work(now)                    do some of the deferred work; call it while `has_work`, between other events
-
-Each returns the actions to perform, in this order: frames to send, links to close. A link is any number that was not
-used before. An error of a peer closes its link, with the reason; it is never raised.
-"""
+"""Router of a live network: a state machine without I/O. `cbnet.network` lists the calls of its transport."""
 
 from __future__ import annotations
 
@@ -44,11 +28,10 @@ from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.clients import ClientHandler, Handler
 from cbnet.network.router.durable_clients import DurableClientHandler
 from cbnet.network.router.filter_quotas import FilterQuotas
-from cbnet.network.router.gateway_port import GatewayPort
 from cbnet.network.router.inquiries import Inquiries
 from cbnet.network.router.loss_notices import LossNotices
 from cbnet.network.router.rights_review import RightsReview
-from cbnet.network.router.status import TableReport, router_status
+from cbnet.network.router.status import filter_page, router_status, table_summary
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
 ANY_NUMBER = (1 << 62) - 1  # of messages
@@ -81,24 +64,22 @@ class Router:
         self.announcements = announcements = Announcements(core, data)
         self.subscriptions, self.offers = announcements.subscriptions, announcements.offers
         self.streams = announcements.streams
-        self._forwarder = Forwarder(
+        self.forwarder = Forwarder(
             core,
             store=lambda packet, ids: self.durable.take(packet, ids),
             lose=lambda ids: self.durable.lose(ids),
         )
-        self._fast = self._forwarder.fast
+        self._fast = self.forwarder.fast
         self.pulls = PullRouter(core)
-        self.durable = DurableRouter(core, announcements, self._forwarder, journal)
-        self._groups = self._forwarder.groups
+        self.durable = DurableRouter(core, announcements, self.forwarder, journal)
+        self._groups = self.forwarder.groups
         self._floodings = {each.kind: each for each in (self._link_records, self.durable.records, self._groups)}
         quotas = FilterQuotas(self.links, announcements, self.durable)
-        self._clients = ClientHandler(context, announcements, self._forwarder, self.pulls, self.durable, quotas)
+        self._clients = ClientHandler(context, announcements, self.forwarder, self.pulls, self.durable, quotas)
         self._inquiries = Inquiries(core, lambda: router_status(self, context, 0))
         self._durable_clients = DurableClientHandler(context, self.durable, announcements.confirmations, quotas)
-        self.gateway_port = GatewayPort(core, announcements, self._forwarder, self.pulls)
         self._review = RightsReview(context, announcements, self.durable, quotas)
         self._losses = LossNotices(core, self.subscriptions, self.durable.note_loss)
-        self._tables = TableReport(core)
         self.versions.on_adopted.append(self._adopted)
         self.on_reload: Callable[[int, int], None] | None = None  # called with the link and number of a request
         self._is_due = False  # whether anything but messages was handled in this turn
@@ -111,11 +92,11 @@ class Router:
             frames.GroupRecord: lambda link, frame: self._groups.record(link.id, frame),
             frames.RecordSummary: lambda link, frame: self._floodings[frame.kind].summary(link.id, frame),
             frames.RecordRequest: lambda link, frame: self._floodings[frame.kind].request(link.id, frame),
-            frames.Packet: lambda link, frame: self._forwarder.packet(link.name, frame),
+            frames.Packet: lambda link, frame: self.forwarder.packet(link.name, frame),
             frames.Announce: self.announcements.announcer.receive,
             frames.AnnounceAck: self.announcements.acknowledgements.receive,
             frames.Held: self.announcements.announcer.held,
-            frames.TraceReport: lambda _, frame: self._core.unicast.receive(frame, self._forwarder.traces.report),
+            frames.TraceReport: lambda _, frame: self._core.unicast.receive(frame, self.forwarder.traces.report),
             frames.Inquiry: self._inquiries.inquiry,
             frames.InquiryReport: self._inquiries.report,
             frames.Request: self.pulls.request,
@@ -347,10 +328,10 @@ class Router:
         """Do periodic work."""
         self._begin(now)
         self.links.check_liveness()
-        self._forwarder.unconfirmed.ping()
+        self.forwarder.unconfirmed.ping()
         for records in self._floodings.values():
             records.check()
-        self._forwarder.traces.check()
+        self.forwarder.traces.check()
         self._inquiries.check()
         self.pulls.check()
         self._losses.check(self.version)
@@ -377,8 +358,12 @@ class Router:
         self.announcements.announcer.work()
         return self._done()
 
+    def announce_gateway(self, path: tuple[str, ...]) -> None:
+        """Announce the path of this router's gateway in the tree of gateways, at the next tick."""
+        self._context.gateway_path = path
+
     def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:
-        """Make the calls of this router's gateway (`gateway_port`) in one turn."""
+        """Make the calls of this router's gateway in one turn."""
         self._begin(now)
         for call in calls:
             call()
@@ -404,7 +389,7 @@ class Router:
             self.links.shut(link.id, reason, ReasonCode.OTHER)
         elif isinstance(frame, frames.Pong):
             self.links.accept_pong(link, frame)
-            self._forwarder.unconfirmed.confirm(link.session, frame.number)
+            self.forwarder.unconfirmed.confirm(link.session, frame.number)
             self.announcements.announcer.pace.confirm(link.session, frame.number)
         else:
             raise WireError(f"a {link.hello.role} must not send {type(frame).__name__}")
@@ -424,7 +409,12 @@ class Router:
 
     def _table(self, link: Link, frame: frames.TableRequest | frames.FilterRequest) -> None:
         link.rights.check_watch()
-        self._context.outbox.send(link.id, self._tables.answer(frame))
+        answer: frames.Frame
+        if isinstance(frame, frames.FilterRequest):
+            answer = filter_page(self, frame)
+        else:
+            answer = table_summary(self, frame.number)
+        self._context.outbox.send(link.id, answer)
 
     def _begin(self, now: float) -> None:
         """Begin a turn: a home whose lease has ended is lost before anything is done for it."""

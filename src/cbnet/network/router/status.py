@@ -6,25 +6,19 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from cbnet.network.forwarding.router_core import RouterCore
-from cbnet.network.link.link import Link
-from cbnet.network.linkstate.tree_view import TreeLink
-from cbnet.network.protocol.fields import MAX_COUNTERS, MAX_PEERS, MAX_STATUS_INTERFACES, MAX_TREES
-from cbnet.network.protocol.frames import InterfaceStatus, Peer, Status
-
-if TYPE_CHECKING:
-    from cbnet.network.link.context import RouterContext
-    from cbnet.network.router.router import Router
-
-
-from collections.abc import Iterable
-
 from cbnet.language.syntax.byte_form import filters_digest
 from cbnet.network.announce.subscriptions import OWN_SOURCES
 from cbnet.network.link.context import RouterContext
-from cbnet.network.linkstate.tree_view import TreeView
-from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
-from cbnet.network.protocol.frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
+from cbnet.network.link.link import Link
+from cbnet.network.linkstate.tree_view import TreeLink, TreeView
+from cbnet.network.protocol import frames
+from cbnet.network.protocol.fields import MAX_COUNTERS, MAX_FRAME_FILTERS, MAX_PEERS, MAX_STATUS_INTERFACES, MAX_TREES
+from cbnet.network.protocol.frames import InterfaceStatus, Peer, Status
+
+if TYPE_CHECKING:
+    from cbnet.network.router.router import Router
+
+_MAX_PAGE_BYTES = 1 << 18
 
 
 def router_status(router: Router, context: RouterContext, number: int, *, is_whole: bool = True) -> Status:
@@ -111,62 +105,48 @@ def _peer(link: Link) -> Peer:
     )
 
 
-_MAX_PAGE_BYTES = 1 << 18
+# --- tables
 
 
-class TableReport:
-    """The tables of one router."""
+def table_summary(router: Router, number: int) -> frames.TableSummary:
+    """Return the digests of the router's own filters, and of the interfaces on each tree."""
+    interfaces = [_table(router, "", "")]
+    for tree in _trees(router):
+        interfaces += [_table(router, tree.root, each.to.neighbour) for each in router.fib.interfaces(tree)]
+    return frames.TableSummary(number, router.settings.name, router.is_settled, router.version.id, interfaces)
 
-    def __init__(self, core: RouterCore) -> None:
-        self._context = core.context
-        self._versions = core.versions
-        self._fibs = core.fib, core.offer_fib
 
-    def answer(self, request: TableRequest | FilterRequest) -> TableSummary | FilterPage:
-        """Return the answer to a request."""
-        return self._summary(request) if isinstance(request, TableRequest) else self._page(request)
+def filter_page(router: Router, request: frames.FilterRequest) -> frames.FilterPage:
+    """Return some filters of an interface."""
+    filters = sorted(_filters(router, request.root, request.neighbour, are_offers=request.are_offers))
+    page: list[bytes] = []
+    size = 0
+    for filter in filters[request.first : request.first + MAX_FRAME_FILTERS]:
+        size += len(filter)
+        if page and size > _MAX_PAGE_BYTES:
+            break
+        page.append(filter)
+    return frames.FilterPage(request.number, page, request.first + len(page) >= len(filters))
 
-    def _summary(self, request: TableRequest) -> TableSummary:
-        """Return the digests of the router's own filters, and of the interfaces on each tree."""
-        version = self._versions.newest
-        interfaces = [self._interface("", ""), *self._interfaces()]
-        is_settled = not self._versions.is_outdated and len(self._versions.kept) == 1 and version.complete is not None
-        return TableSummary(request.number, self._context.name, is_settled, version.id, interfaces)
 
-    def _page(self, request: FilterRequest) -> FilterPage:
-        """Return some filters of an interface."""
-        filters = sorted(self._filters(request.root, request.neighbour, int(request.are_offers)))
-        page: list[bytes] = []
-        size = 0
-        for filter in filters[request.first : request.first + MAX_FRAME_FILTERS]:
-            size += len(filter)
-            if page and size > _MAX_PAGE_BYTES:
-                break
-            page.append(filter)
-        return FilterPage(request.number, page, request.first + len(page) >= len(filters))
+def _trees(router: Router) -> Iterator[TreeView]:
+    """Yield the trees with tables of their own: the shared ones, or the tree of this router."""
+    numbers = range(len(router.version.trees)) if router.settings.scheme == "multitree" else range(1)
+    return filter(None, (router.version.tree(number, router.settings.name) for number in numbers))
 
-    def _trees(self) -> Iterable[TreeView]:
-        """Yield the trees with tables of their own: the shared ones, or the tree of this router."""
-        version = self._versions.newest
-        numbers = range(len(version.trees)) if self._context.settings.scheme == "multitree" else range(1)
-        return filter(None, (version.tree(number, self._context.name) for number in numbers))
 
-    def _interfaces(self) -> Iterable[InterfaceTable]:
-        for tree in self._trees():
-            for interface in self._fibs[0].interfaces(tree):
-                yield self._interface(tree.root, interface.to.neighbour)
+def _table(router: Router, root: str, neighbour: str) -> frames.InterfaceTable:
+    subscriptions, offers = (_filters(router, root, neighbour, are_offers=each) for each in (False, True))
+    return frames.InterfaceTable(
+        root, neighbour, len(subscriptions), filters_digest(subscriptions), len(offers), filters_digest(offers)
+    )
 
-    def _interface(self, root: str, neighbour: str) -> InterfaceTable:
-        subscriptions, offers = (self._filters(root, neighbour, kind) for kind in (0, 1))
-        return InterfaceTable(
-            root, neighbour, len(subscriptions), filters_digest(subscriptions), len(offers), filters_digest(offers)
-        )
 
-    def _filters(self, root: str, neighbour: str, kind: int) -> set[bytes]:
-        if not neighbour:
-            own = self._fibs[kind].aggregation
-            return set().union(*map(own.filters, OWN_SOURCES))
-        for tree in self._trees():
-            if tree.root == root and neighbour in tree.links:
-                return self._fibs[kind].filters(tree.links[neighbour])
-        return set()
+def _filters(router: Router, root: str, neighbour: str, *, are_offers: bool) -> set[bytes]:
+    fib = router.offer_fib if are_offers else router.fib
+    if not neighbour:
+        return set().union(*map(fib.aggregation.filters, OWN_SOURCES))
+    for tree in _trees(router):
+        if tree.root == root and neighbour in tree.links:
+            return fib.filters(tree.links[neighbour])
+    return set()

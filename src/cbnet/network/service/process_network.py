@@ -17,10 +17,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import IO, Any, NamedTuple, Self
 
 import msgspec
@@ -32,6 +31,7 @@ from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.tls import Tls
 from cbnet.network.transport.journals.journal_place import journal_place
 from cbnet.topology import Graph
+from cbnet.topology.traversal import reachable
 
 _PORTS = range(10_000, 32_000)  # below the ephemeral ports
 _TIMEOUT = 60.0  # seconds for a router to start or stop
@@ -92,7 +92,7 @@ class ProcessNetwork:
         self._security = security or {}
         self._data = data
         if data is not None:
-            self._load(data)
+            self._send({"load": str(data.predicates), "nodes": list(self.settings)})
 
     @classmethod
     def of(
@@ -126,9 +126,7 @@ class ProcessNetwork:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -221,9 +219,6 @@ class ProcessNetwork:
 
     # --- internals
 
-    def _load(self, data: InitialFiles) -> None:
-        self._send({"load": str(data.predicates), "nodes": list(self.settings)})
-
     def _end(self, name: str, number: int) -> int:
         self.signal(name, number)
         while name not in self.exit_codes:
@@ -260,21 +255,12 @@ class ProcessNetwork:
     def _expected(self) -> dict[str, tuple[set[str], int]]:
         """Return the neighbours of each running router, and the number of routers that it can reach."""
         running = self.settings.keys() - self.exit_codes.keys()
+        links = [ends for ends in self.links if {*ends} <= running]
         neighbours: dict[str, set[str]] = {name: set() for name in sorted(running)}
-        for a, b in self.links:
-            if a in running and b in running:
-                neighbours[a].add(b)
-                neighbours[b].add(a)
-        return {name: (each, len(_reachable(name, neighbours))) for name, each in neighbours.items()}
-
-
-def _reachable(start: str, neighbours: Mapping[str, set[str]]) -> Sequence[str]:
-    reached = {start: None}
-    for name in (waiting := [start]):  # grows during the loop
-        for other in sorted(neighbours[name] - reached.keys()):
-            reached[other] = None
-            waiting.append(other)
-    return waiting
+        for a, b in links:
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+        return {name: (each, len(reachable(name, links))) for name, each in neighbours.items()}
 
 
 def free_ports(count: int, taken: Iterable[int] = ()) -> list[int]:

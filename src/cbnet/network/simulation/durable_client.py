@@ -9,22 +9,7 @@ from typing import Any
 import msgspec
 
 from cbnet.network.client.durable.durable_publishing import DurablePublisher, Required, required_names
-from cbnet.network.protocol.frames import (
-    Acknowledge,
-    DurableDeliver,
-    DurableLimits,
-    DurableLost,
-    DurablePublished,
-    DurablePublishedRun,
-    DurableSubscribe,
-    Frame,
-    HistoryStart,
-    RefusedFrame,
-    Replay,
-    Replaying,
-    frame_number,
-)
-from cbnet.network.protocol.frames import DurablePublish as DurablePublishFrame
+from cbnet.network.protocol import frames
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import TICK, ConnectionEnd, MemoryNetwork
 
@@ -51,12 +36,12 @@ class DurableMemoryClient(MemoryClient):
     def __init__(self, memory: MemoryNetwork, name: str, router: str, *, token: str = "") -> None:
         """Connect; token: of its account, if routers have a list of clients."""
         self.publisher = DurablePublisher(memory.random.getrandbits(63))
-        self.durable: dict[int, DurableSubscribe] = {}  # by id
-        self.replays: dict[int, Replay] = {}  # by id
+        self.durable: dict[int, frames.DurableSubscribe] = {}  # by id
+        self.replays: dict[int, frames.Replay] = {}  # by id
         self.stored: list[StoredMessage] = []
-        self.receipts: dict[int, DurablePublished | None] = {}  # by number; None: no answer in time
+        self.receipts: dict[int, frames.DurablePublished | None] = {}  # by number; None: no answer in time
         self.acknowledges: Callable[[StoredMessage], bool] = lambda _: True
-        self.on_receipt: Callable[[int, DurablePublished | None], None] = lambda _number, _receipt: None
+        self.on_receipt: Callable[[int, frames.DurablePublished | None], None] = lambda _number, _receipt: None
         self._deadlines: dict[int, float] = {}
         super().__init__(memory, name, router, token=token)
         memory.every(TICK, self._give_up)
@@ -72,18 +57,18 @@ class DurableMemoryClient(MemoryClient):
         wait: float = 0.0,
         window: int = 100,
         ack_wait: float = 5.0,
-        limits: DurableLimits | None = None,
-        start: HistoryStart | None = None,
+        limits: frames.DurableLimits | None = None,
+        start: frames.HistoryStart | None = None,
     ) -> None:
         """Subscribe, now and after each reconnection."""
-        self.durable[id] = DurableSubscribe(id, name, predicate, wait, window, ack_wait, limits, start)
+        self.durable[id] = frames.DurableSubscribe(id, name, predicate, wait, window, ack_wait, limits, start)
         self.send(self.durable[id])
 
     def replay(
-        self, id: int, predicate: str, start: HistoryStart, *, window: int = 100, wait: float = 0.0
+        self, id: int, predicate: str, start: frames.HistoryStart, *, window: int = 100, wait: float = 0.0
     ) -> None:  # fmt: skip
         """Subscribe from a point in the past on; after each reconnection, resume after the last message."""
-        self.replays[id] = Replay(id, predicate, wait, window, start)
+        self.replays[id] = frames.Replay(id, predicate, wait, window, start)
         self.send(self.replays[id])
 
     def publish_durable(
@@ -109,7 +94,7 @@ class DurableMemoryClient(MemoryClient):
 
     def acknowledge(self, id: int, *offsets: int, up_to: int = 0) -> None:
         """Acknowledge messages."""
-        self.send(Acknowledge(id, list(offsets), up_to))
+        self.send(frames.Acknowledge(id, list(offsets), up_to))
 
     def move(self, router: str) -> None:
         """Connect to another router."""
@@ -129,37 +114,34 @@ class DurableMemoryClient(MemoryClient):
         for publish in self.publisher.frames(self._memory.now):
             self.send(publish)
 
-    def received(self, end: ConnectionEnd, frame: Frame) -> None:
+    def received(self, end: ConnectionEnd, frame: frames.Frame) -> None:
         """Record a frame."""
         is_mine = end is self._end and not self.is_frozen
-        if is_mine and isinstance(frame, DurableDeliver):
+        if is_mine and isinstance(frame, frames.DurableDeliver):
             self._last_received = self._memory.now
             self._receive(frame)
             return
         super().received(end, frame)
-        if is_mine and isinstance(frame, DurablePublished):
-            self._settle(frame.sequence, frame)
-        elif is_mine and isinstance(frame, DurablePublishedRun):
-            for each in frame.each():
-                self._settle(each.sequence, each)
-        elif is_mine and isinstance(frame, DurableLost) and frame.number:
-            self.send(Acknowledge(frame.id, [], 0, frame.number))
-        elif is_mine and isinstance(frame, Replaying):
-            self._go_on(frame.id, frame.first)
-        elif is_mine and isinstance(frame, RefusedFrame) and frame.frame == frame_number(DurablePublishFrame):
-            self._settle(frame.number, None)
+        if not is_mine:
+            return
+        match frame:
+            case frames.DurablePublished():
+                self._settle(frame.sequence, frame)
+            case frames.DurablePublishedRun():
+                for each in frame.each():
+                    self._settle(each.sequence, each)
+            case frames.DurableLost() if frame.number:
+                self.send(frames.Acknowledge(frame.id, [], 0, frame.number))
+            case frames.Replaying():
+                self._go_on(frame.id, frame.first)
+            case frames.RefusedFrame() if frame.frame == frames.frame_number(frames.DurablePublish):
+                self._settle(frame.number, None)
 
-    def _receive(self, frame: DurableDeliver) -> None:
+    def _receive(self, frame: frames.DurableDeliver) -> None:
         attributes, _, payload = msgspec.msgpack.decode(frame.content)
+        identity = frame.incarnation, frame.number
         stored = StoredMessage(
-            subscription=frame.id,
-            offset=frame.offset,
-            deliveries=frame.deliveries,
-            incarnation=frame.incarnation,
-            number=frame.number,
-            attributes=attributes,
-            payload=payload,
-            at=self._memory.now,
+            frame.id, frame.offset, frame.deliveries, *identity, attributes, payload, at=self._memory.now
         )
         self.stored.append(stored)
         self._go_on(frame.id, frame.offset + 1)
@@ -169,9 +151,9 @@ class DurableMemoryClient(MemoryClient):
     def _go_on(self, id: int, offset: int) -> None:
         """Set the offset at which a replay resumes when it is sent again."""
         if id in self.replays:
-            self.replays[id] = msgspec.structs.replace(self.replays[id], start=HistoryStart(offset))
+            self.replays[id] = msgspec.structs.replace(self.replays[id], start=frames.HistoryStart(offset))
 
-    def _settle(self, number: int, receipt: DurablePublished | None) -> None:
+    def _settle(self, number: int, receipt: frames.DurablePublished | None) -> None:
         if self.publisher.settle(number):
             self.receipts[number] = receipt
             self._deadlines.pop(number, None)

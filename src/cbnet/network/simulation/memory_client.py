@@ -7,28 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cbnet.language.message import Message
+from cbnet.network.client.async_pull import pull_frame
 from cbnet.network.client.client_link import client_hello
-from cbnet.network.protocol.frames import (
-    Answer,
-    Deliver,
-    Frame,
-    HolderRequest,
-    ItemField,
-    OfferFrame,
-    Ping,
-    Pong,
-    Publish,
-    PullFrame,
-    Subscribe,
-    Trace,
-    Unsubscribe,
-    Withdraw,
-)
-from cbnet.network.protocol.request_codec import RequestLike, as_request, request_from_bytes, request_to_bytes
+from cbnet.network.protocol import frames
+from cbnet.network.protocol.request_codec import RequestLike, request_from_bytes
 from cbnet.network.protocol.wire import WireError, encode
 from cbnet.network.simulation.memory_network import REDIAL, TICK, ConnectionEnd, MemoryNetwork
 
-Handler = Callable[[Message], ItemField | None]
+Handler = Callable[[Message], frames.ItemField | None]
 _DELAY = 0.001
 _SILENT, _DEAD = 1.0, 3.5
 
@@ -67,8 +53,8 @@ class MemoryClient:
         self.offers: dict[int, tuple[str, Handler]] = {}
         self.deliveries: list[ReceivedMessage] = []
         self._received: dict[tuple[str, int, int], int] = {}  # message -> link of the connection
-        self.answers: list[Frame] = []
-        self.on_answer: Callable[[Frame], None] = lambda _: None
+        self.answers: list[frames.Frame] = []
+        self.on_answer: Callable[[frames.Frame], None] = lambda _: None
         self.on_delivery: Callable[[ReceivedMessage], None] = lambda _: None
         memory.every(REDIAL, self._redial)
         memory.every(TICK, self._tick)
@@ -79,22 +65,22 @@ class MemoryClient:
     def subscribe(self, id: int, predicate: str, wait: float = 0.0, group: str = "") -> None:
         """Subscribe, now and after each reconnection."""
         self.subscriptions[id], self._groups[id] = predicate, group
-        self.send(Subscribe(id, predicate, wait, group=group))
+        self.send(frames.Subscribe(id, predicate, wait, group=group))
 
     def unsubscribe(self, id: int) -> None:
         """End a subscription."""
         del self.subscriptions[id]
-        self.send(Unsubscribe(id))
+        self.send(frames.Unsubscribe(id))
 
     def offer(self, id: int, predicate: str, handler: Handler, wait: float = 0.0) -> None:
         """Offer, now and after each reconnection."""
         self.offers[id] = predicate, handler
-        self.send(OfferFrame(id, predicate, wait))
+        self.send(frames.OfferFrame(id, predicate, wait))
 
     def withdraw(self, id: int) -> None:
         """End an offer."""
         del self.offers[id]
-        self.send(Withdraw(id))
+        self.send(frames.Withdraw(id))
 
     def request(
         self,
@@ -107,42 +93,22 @@ class MemoryClient:
         is_traced: bool = False,
     ) -> bool:
         """Send a request; return whether the client is connected. The reply is added to `answers`."""
-        encoded = request_to_bytes(as_request(request))
-        return self.send(
-            PullFrame(
-                number=number,
-                request=encoded,
-                timeout=timeout,
-                max_holders=max_holders,
-                is_fresh=is_fresh,
-                is_traced=is_traced,
-            )
-        )
+        return self.send(pull_frame(number, request, timeout, max_holders, fresh=is_fresh, trace=is_traced))
 
     def publish(self, attributes: Mapping[str, Any], payload: bytes = b"", tags: tuple[str, ...] = ()) -> bool:
         """Publish a message; return whether the client is connected."""
-        return self.send(Publish(0, dict(attributes), list(tags), payload, False))
+        return self.send(frames.Publish(0, dict(attributes), list(tags), payload, False))
 
     def trace(
         self, number: int, attributes: Mapping[str, Any], *, is_dry: bool = True, predicate: str = "", at: str = ""
     ) -> None:
         """Trace a message."""
-        self.send(
-            Trace(
-                number=number,
-                attributes=dict(attributes),
-                tags=[],
-                payload=b"",
-                is_dry=is_dry,
-                predicate=predicate,
-                at=at,
-            )
-        )
+        self.send(frames.Trace(number, dict(attributes), [], b"", is_dry, predicate, at))
 
-    def send(self, *frames: Frame) -> bool:
+    def send(self, *all: frames.Frame) -> bool:
         """Send frames, which arrive together; return whether the client is connected."""
         if self._end is not None:
-            self._memory.send_frames(self._end, b"".join(map(encode, frames)))
+            self._memory.send_frames(self._end, b"".join(map(encode, all)))
         return self._end is not None
 
     # --- failures
@@ -185,9 +151,9 @@ class MemoryClient:
         self._last_received = self._memory.now
         self.send(client_hello(self.name, self._host.settings.network, self._token))
         for id, predicate in self.subscriptions.items():
-            self.send(Subscribe(id, predicate, 0, group=self._groups[id]))
+            self.send(frames.Subscribe(id, predicate, 0, group=self._groups[id]))
         for id, (predicate, _) in self.offers.items():
-            self.send(OfferFrame(id, predicate, 0))
+            self.send(frames.OfferFrame(id, predicate, 0))
 
     def received_bytes(self, end: ConnectionEnd, data: bytes) -> None:
         """Record frames."""
@@ -197,7 +163,7 @@ class MemoryClient:
         except WireError as error:
             raise AssertionError(f"a router has sent invalid bytes to {self.name}: {error.reason}") from None
 
-    def received(self, end: ConnectionEnd, frame: Frame) -> None:
+    def received(self, end: ConnectionEnd, frame: frames.Frame) -> None:
         """Record a frame."""
         if self.is_frozen:
             self._delayed.append(lambda: self.received(end, frame))
@@ -205,23 +171,23 @@ class MemoryClient:
         if end is not self._end:
             return
         self._last_received = self._memory.now
-        if isinstance(frame, Ping):
-            self.send(Pong(frame.number))
-        elif isinstance(frame, Deliver):
+        if isinstance(frame, frames.Ping):
+            self.send(frames.Pong(frame.number))
+        elif isinstance(frame, frames.Deliver):
             message = (frame.source, frame.incarnation, frame.number)
             if self._received.setdefault(message, end.link) == end.link:
                 for id in frame.subscriptions:
                     self.deliveries.append(ReceivedMessage(id, message, frame.payload, self._memory.now))
                     self.on_delivery(self.deliveries[-1])
-        elif isinstance(frame, HolderRequest):
+        elif isinstance(frame, frames.HolderRequest):
             self._answer(frame)
-        elif not isinstance(frame, Pong):
+        elif not isinstance(frame, frames.Pong):
             self.answers.append(frame)
             self.on_answer(frame)
 
-    def _answer(self, frame: HolderRequest) -> None:
+    def _answer(self, frame: frames.HolderRequest) -> None:
         _, handler = self.offers.get(frame.offer, ("", lambda _: None))
-        self.send(Answer(frame.number, handler(request_from_bytes(frame.request).content)))
+        self.send(frames.Answer(frame.number, handler(request_from_bytes(frame.request).content)))
 
     def closed(self, end: ConnectionEnd) -> None:
         """Handle the end of the connection."""
@@ -241,4 +207,4 @@ class MemoryClient:
             end, self._end = self._end, None
             self._memory.close(end)
         elif self._memory.now - self._last_received > _SILENT:
-            self.send(Ping(0))
+            self.send(frames.Ping(0))

@@ -12,35 +12,8 @@ from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from cbnet.network.durable.home_log import journal
 from cbnet.network.durable.home_log.cursor import spans
-from cbnet.network.durable.home_log.journal import (
-    Append,
-    Assign,
-    BackedUp,
-    Committed,
-    Discard,
-    DropHome,
-    DropSet,
-    DropSubscription,
-    DropWindow,
-    Entry,
-    JournalEvent,
-    OpenJournal,
-    Operation,
-    Read,
-    ReadResult,
-    RecoveredRows,
-    RecoveredState,
-    SaveCursor,
-    SaveHome,
-    SaveLosses,
-    SaveSet,
-    SaveSubscription,
-    SaveWindow,
-    Shortage,
-    Stalled,
-    Write,
-)
 from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 
 if TYPE_CHECKING:
@@ -53,20 +26,20 @@ class DiskContent:
     """The content of a disk: the meaning of each operation, in plain Python."""
 
     def __init__(self, id: int) -> None:
-        self.state = RecoveredState(id)
-        self.entries: dict[int, Entry] = {}  # by position, in that order
+        self.state = journal.RecoveredState(id)
+        self.entries: dict[int, journal.Entry] = {}  # by position, in that order
         self.damaged: set[int] = set()  # positions
 
-    def recover(self) -> RecoveredState:
+    def recover(self) -> journal.RecoveredState:
         """Return a copy of the state, as a journal does at startup."""
         state = deepcopy(self.state)
         state.subscriptions.sort(key=lambda saved: saved.id)
-        state.rows = RecoveredRows()
+        state.rows = journal.RecoveredRows()
         for entry in self.entries.values():
             state.rows.add(entry.position, entry.set_id, len(entry.content), entry.time)
         return state
 
-    def unacknowledged(self, subscription: int) -> dict[int, Entry]:
+    def unacknowledged(self, subscription: int) -> dict[int, journal.Entry]:
         """Return the messages that a subscription has not acknowledged, by offset."""
         state = self.recover()
         if subscription not in state.cursors:
@@ -78,48 +51,48 @@ class DiskContent:
             for index in range(start, end)
         }
 
-    def perform(self, operation: Write) -> None:
+    def perform(self, operation: journal.Write) -> None:
         """Perform an operation."""
         state = self.state
         match operation:
-            case SaveSubscription(saved):
+            case journal.SaveSubscription(saved):
                 state.subscriptions = [*(each for each in state.subscriptions if each.id != saved.id), saved]
-                state.losses.setdefault(saved.id, SaveLosses(saved.id))
-            case DropSubscription(id):
+                state.losses.setdefault(saved.id, journal.SaveLosses(saved.id))
+            case journal.DropSubscription(id):
                 state.subscriptions = [each for each in state.subscriptions if each.id != id]
                 state.cursors.pop(id, None)
                 state.losses.pop(id, None)
-            case SaveCursor(id):
+            case journal.SaveCursor(id):
                 state.cursors[id] = operation
-            case SaveSet(id, members):
+            case journal.SaveSet(id, members):
                 state.sets[id] = members
-            case DropSet(id):
+            case journal.DropSet(id):
                 state.sets.pop(id, None)
-            case Append(entries):
+            case journal.Append(entries):
                 self.entries.update((entry.position, entry) for entry in entries)
-            case Assign(position, set_id):
+            case journal.Assign(position, set_id):
                 self.entries[position] = self.entries[position]._replace(set_id=set_id)
-            case Discard(first, end):
+            case journal.Discard(first, end):
                 known = range(first, end) if end - first <= len(self.entries) else list(self.entries)
                 for position in known:
                     if first <= position < end:
                         self.entries.pop(position, None)
-            case SaveLosses(id):
+            case journal.SaveLosses(id):
                 if id in state.losses:
                     state.losses[id] = operation
-            case SaveWindow(publisher):
+            case journal.SaveWindow(publisher):
                 state.windows[publisher] = operation
-            case DropWindow(publisher):
+            case journal.DropWindow(publisher):
                 state.windows.pop(publisher, None)
-            case SaveHome(owner, record):
+            case journal.SaveHome(owner, record):
                 state.homes[owner] = record
-            case DropHome(owner):
+            case journal.DropHome(owner):
                 state.homes.pop(owner, None)
 
-    def read(self, read: Read) -> ReadResult:
+    def read(self, read: journal.Read) -> journal.ReadResult:
         """Return the requested messages."""
         present = [each for each in read.positions if each in self.entries and each not in self.damaged]
-        return ReadResult(read.id, [self.entries[each] for each in present])
+        return journal.ReadResult(read.id, [self.entries[each] for each in present])
 
 
 class MemoryDisk:
@@ -139,19 +112,19 @@ class MemoryDisk:
         self.backups: dict[str, DiskContent] = {}  # by name
         self._written = DiskContent(memory.random.getrandbits(62))
         self._synced: DiskContent | None = None  # content at the last sync, if it lies and was written since
-        self._queue: list[Sequence[Operation]] = []
+        self._queue: list[Sequence[journal.Operation]] = []
         self._is_busy = False
         self._starts = 0  # operations submitted by an earlier router have no effect
-        self._on_event: Callable[[JournalEvent], None] = lambda _: None
+        self._on_event: Callable[[journal.JournalEvent], None] = lambda _: None
 
     # --- journal
 
-    def start(self, on_event: Callable[[JournalEvent], None]) -> OpenJournal:
+    def start(self, on_event: Callable[[journal.JournalEvent], None]) -> journal.OpenJournal:
         """Open the journal; from then on call a function with every event, never within `submit`."""
         self._on_event = on_event
-        return OpenJournal(self, self._written.recover())
+        return journal.OpenJournal(self, self._written.recover())
 
-    def submit(self, operations: Sequence[Operation]) -> None:
+    def submit(self, operations: Sequence[journal.Operation]) -> None:
         """Queue operations for the next transaction."""
         self._queue.append(operations)
         if not self._is_busy:
@@ -165,7 +138,7 @@ class MemoryDisk:
                 self._memory.after(self.delay, copy)
             else:
                 self.backups[name] = deepcopy(self._written)
-                self._on_event(BackedUp(id, name, 0))
+                self._on_event(journal.BackedUp(id, name, 0))
 
         self._memory.after(self.delay, copy)
 
@@ -178,7 +151,7 @@ class MemoryDisk:
         """Return the time of the simulation, by the wall clock of this host."""
         return self._memory.now + self.clock_offset
 
-    def entries(self, subscription: int) -> dict[int, Entry]:
+    def entries(self, subscription: int) -> dict[int, journal.Entry]:
         """Return the messages on the disk that a subscription has not acknowledged, by offset."""
         return self._written.unacknowledged(subscription)
 
@@ -216,27 +189,27 @@ class MemoryDisk:
         submits, self._queue = self._queue, []
         self._memory.after(self.delay, lambda start=self._starts: self._write(submits, start))  # type: ignore[misc]
 
-    def _write(self, submits: list[Sequence[Operation]], start: int) -> None:
+    def _write(self, submits: list[Sequence[journal.Operation]], start: int) -> None:
         if start != self._starts:
             return
         if self.is_full:
-            self._on_event(Stalled("the disk is full"))
+            self._on_event(journal.Stalled("the disk is full"))
             self._memory.after(_RETRY, lambda: self._write(submits, start))
             return
         if self.lies and self._synced is None:
             self._synced = deepcopy(self._written)
         self.transactions += 1
         self.statistics.committed(self.delay)
-        reads: list[Read] = []
+        reads: list[journal.Read] = []
         for operation in chain.from_iterable(submits):
-            if isinstance(operation, Read):
+            if isinstance(operation, journal.Read):
                 reads.append(operation)
             else:
                 self._written.perform(operation)
-        events: list[JournalEvent] = [Committed(len(submits)), *map(self._written.read, reads)]
+        events: list[journal.JournalEvent] = [journal.Committed(len(submits)), *map(self._written.read, reads)]
         if self.is_short != self._is_shortage_known:
             self._is_shortage_known = self.is_short
-            events.append(Shortage("the disk is full" if self.is_short else ""))
+            events.append(journal.Shortage("the disk is full" if self.is_short else ""))
         self._is_busy = False
         for event in events:
             self._on_event(event)

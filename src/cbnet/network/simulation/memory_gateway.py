@@ -39,7 +39,7 @@ class MemoryGateway:
         for each in settings:
             memory.add(each)
         self._join()
-        memory.every(TICK, self._tick)
+        memory.every(TICK, lambda: None if self.gateway is None else self.gateway.tick())
 
     def kill(self, *, silently: bool = False) -> None:
         """Kill all its routers; silently: neighbours do not notice at once."""
@@ -56,7 +56,3 @@ class MemoryGateway:
     def _join(self) -> None:
         sides = [_Side(self._memory.hosts[host], self._memory.router(host)) for host in self._hosts]
         self.gateway = Gateway(self._name, sides, self._outside, soon=lambda call: self._memory.after(0, call))
-
-    def _tick(self) -> None:
-        if self.gateway is not None:
-            self.gateway.tick()

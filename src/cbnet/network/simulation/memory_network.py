@@ -121,28 +121,20 @@ class Host:
     def opened(self, end: ConnectionEnd) -> None:
         """Handle a new connection."""
         self.ends[end.link] = end
-        self.when_running(lambda: self._opened(end))
-
-    def _opened(self, end: ConnectionEnd) -> None:
-        if self.bytes is not None:
-            self._send(self.bytes.opened(end.link, self.now))
+        self._pass(lambda router: router.opened(end.link, self.now))
 
     def received_bytes(self, end: ConnectionEnd, data: bytes) -> None:
         """Pass bytes to the router."""
-        self.when_running(lambda: self._received(end, data))
-
-    def _received(self, end: ConnectionEnd, data: bytes) -> None:
-        if self.bytes is not None:
-            self._send(self.bytes.received(end.link, data, self.now))
+        self._pass(lambda router: router.received(end.link, data, self.now))
 
     def closed(self, end: ConnectionEnd) -> None:
         """Report a closed connection to the router."""
         self.ends.pop(end.link, None)
-        self.when_running(lambda: self._closed(end))
+        self._pass(lambda router: router.closed(end.link, self.now))
 
-    def _closed(self, end: ConnectionEnd) -> None:
-        if self.bytes is not None:
-            self._send(self.bytes.closed(end.link, self.now))
+    def _pass(self, event: Callable[[ByteRouter], list[Sent]]) -> None:
+        """Pass an event to the router, once its process is not suspended."""
+        self.when_running(lambda: None if self.bytes is None else self._send(event(self.bytes)))
 
     def journalled(self, event: JournalEvent) -> None:
         """Pass an event of the disk to the router."""
@@ -326,7 +318,12 @@ class MemoryNetwork:
 
     def send_bytes(self, end: ConnectionEnd, data: bytes) -> None:
         """Send arbitrary bytes to the peer."""
-        self._arrive(end, lambda: self._receive(end.peer, data))
+
+        def receive() -> None:
+            if end.peer.is_open:
+                end.peer.owner.received_bytes(end.peer, data)
+
+        self._arrive(end, receive)
 
     def close(self, end: ConnectionEnd) -> None:
         """Close a connection from one end, after the frames sent."""
@@ -354,10 +351,6 @@ class MemoryNetwork:
                 call()
 
         self._at(end.last_arrival, arrived)
-
-    def _receive(self, end: ConnectionEnd, data: bytes) -> None:
-        if end.is_open:
-            end.owner.received_bytes(end, data)
 
     def _close(self, end: ConnectionEnd) -> None:
         if end.is_open:

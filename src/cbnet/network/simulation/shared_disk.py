@@ -14,18 +14,7 @@ from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from cbnet.network.durable.home_log.journal import (
-    BackedUp,
-    Committed,
-    Entry,
-    JournalEvent,
-    OpenJournal,
-    Operation,
-    Read,
-    ReadResult,
-    RecoveredState,
-    Standby,
-)
+from cbnet.network.durable.home_log import journal
 from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.durable.home_log.lease import LEASE, POLL, RENEWAL, Lease
 from cbnet.network.simulation.memory_disk import DiskContent
@@ -42,7 +31,7 @@ class Taken(NamedTuple):
 
     epoch: int
     transactions: int
-    state: RecoveredState
+    state: journal.RecoveredState
 
 
 class SharedDisk:
@@ -90,16 +79,18 @@ class SharedDisk:
         if epoch == self._epoch:
             self._expires = -inf
 
-    def perform(self, epoch: int, number: int, operations: Sequence[Operation]) -> list[ReadResult] | None:
+    def perform(
+        self, epoch: int, number: int, operations: Sequence[journal.Operation]
+    ) -> list[journal.ReadResult] | None:
         """Perform the transaction with a number, unless it was performed before; return None if it is fenced."""
         if not self.renew(epoch, number):
             return None
         if number != self._transactions:
             self._transactions = number
             for operation in operations:
-                if not isinstance(operation, Read):
+                if not isinstance(operation, journal.Read):
                     self.content.perform(operation)
-        return [self.content.read(each) for each in operations if isinstance(each, Read)]
+        return [self.content.read(each) for each in operations if isinstance(each, journal.Read)]
 
 
 class Tenure:
@@ -111,7 +102,7 @@ class Tenure:
         self.statistics = JournalStatistics()
         self.epoch = taken.epoch
         self.transactions = taken.transactions
-        self.queue: list[Sequence[Operation]] = []
+        self.queue: list[Sequence[journal.Operation]] = []
         self.is_busy = False
 
     @property
@@ -119,7 +110,7 @@ class Tenure:
         """Whether the router may act for the home."""
         return self.lease.is_held
 
-    def submit(self, operations: Sequence[Operation]) -> None:
+    def submit(self, operations: Sequence[journal.Operation]) -> None:
         """Queue operations for the next transaction."""
         self.queue.append(operations)
         self._disk.begin(self)
@@ -153,17 +144,17 @@ class LeasedDisk:
         self._session = object()
         self._run = 0  # requests of an earlier run or tenure are not answered
         self._tenure: Tenure | None = None
-        self._standby: Standby | None = None  # the last one that was reported
-        self._on_event: Callable[[JournalEvent], None] = lambda _: None
+        self._standby: journal.Standby | None = None  # the last one that was reported
+        self._on_event: Callable[[journal.JournalEvent], None] = lambda _: None
 
     # --- journal
 
-    def start(self, on_event: Callable[[JournalEvent], None]) -> Standby:
+    def start(self, on_event: Callable[[journal.JournalEvent], None]) -> journal.Standby:
         """Begin to take the home."""
         self._on_event = on_event
         self._session = object()
         self.shared.sessions.add(self._session)
-        self._standby = Standby("")
+        self._standby = journal.Standby("")
         self._acquire()
         return self._standby
 
@@ -177,7 +168,7 @@ class LeasedDisk:
         """Return the time of the simulation, by the wall clock of this host."""
         return self._memory.now + self.clock_offset
 
-    def entries(self, subscription: int) -> dict[int, Entry]:
+    def entries(self, subscription: int) -> dict[int, journal.Entry]:
         """Return the messages on the disk that a subscription has not acknowledged, by offset."""
         return self.shared.content.unacknowledged(subscription)
 
@@ -256,15 +247,15 @@ class LeasedDisk:
             if isinstance(answer, Taken):
                 self._take(answer, sent)
             else:
-                self._stand_by(Standby(answer))
+                self._stand_by(journal.Standby(answer))
 
         self._ask(
             lambda: self.shared.acquire(self._router, self._session),
             handle,
-            lambda: self._stand_by(Standby("", _AWAY)),
+            lambda: self._stand_by(journal.Standby("", _AWAY)),
         )  # fmt: skip
 
-    def _stand_by(self, standby: Standby) -> None:
+    def _stand_by(self, standby: journal.Standby) -> None:
         """Report that the router does not hold the home, and try to take it soon."""
         self._run += 1
         self._tenure = None
@@ -275,7 +266,7 @@ class LeasedDisk:
 
     def refuse_backup(self, id: int) -> None:
         """Answer that no backup is made."""
-        self._memory.after(0.0, lambda: self._on_event(BackedUp(id, "", 0, "the database makes its backups")))
+        self._memory.after(0.0, lambda: self._on_event(journal.BackedUp(id, "", 0, "the database makes its backups")))
 
     def _later(self, delay: float, call: Callable[[], None]) -> None:
         run, host = self._run, self._memory.hosts[self._router]
@@ -287,7 +278,7 @@ class LeasedDisk:
         self._standby = None
         self._tenure = tenure = Tenure(self, taken, lease)
         self._later(RENEWAL, lambda: self._renew(tenure))
-        self._on_event(OpenJournal(tenure, taken.state))
+        self._on_event(journal.OpenJournal(tenure, taken.state))
 
     def released(self, tenure: Tenure) -> None:
         """End a tenure: the router does not act for the home any more."""
@@ -295,7 +286,7 @@ class LeasedDisk:
             return
         self._run += 1
         self._tenure = None
-        self._standby = Standby("")
+        self._standby = journal.Standby("")
         again = self._acquire
         self._ask(lambda: self.shared.release(tenure.epoch), lambda _: again(), again)
 
@@ -308,18 +299,18 @@ class LeasedDisk:
             submits, tenure.queue = tenure.queue, []
             self._perform(tenure, submits)
 
-    def _perform(self, tenure: Tenure, submits: list[Sequence[Operation]]) -> None:
+    def _perform(self, tenure: Tenure, submits: list[Sequence[journal.Operation]]) -> None:
         sent, number, operations = self.clock(), tenure.transactions + 1, [*chain.from_iterable(submits)]
 
-        def handle(reads: list[ReadResult] | None) -> None:
+        def handle(reads: list[journal.ReadResult] | None) -> None:
             if reads is None:
-                self._stand_by(Standby(self.shared.holder))
+                self._stand_by(journal.Standby(self.shared.holder))
                 return
             tenure.transactions += 1
             tenure.lease.renew(sent)
             tenure.is_busy = False
             self.begin(tenure)  # the journal does not wait for the router
-            self._on_event(Committed(len(submits)))
+            self._on_event(journal.Committed(len(submits)))
             for read in reads:
                 self._on_event(read)
 
@@ -333,7 +324,7 @@ class LeasedDisk:
     def _failed(self, tenure: Tenure, again: Callable[[], None]) -> None:
         """Repeat a request without an answer while the lease lasts."""
         if not tenure.lease.is_held:
-            self._stand_by(Standby("", _AWAY))
+            self._stand_by(journal.Standby("", _AWAY))
             return
         again()
 
@@ -349,7 +340,7 @@ class LeasedDisk:
             if is_held:
                 tenure.lease.renew(sent)
             else:
-                self._stand_by(Standby(self.shared.holder))
+                self._stand_by(journal.Standby(self.shared.holder))
 
         self._ask(
             lambda: self.shared.renew(tenure.epoch, tenure.transactions),

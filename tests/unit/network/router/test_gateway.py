@@ -8,9 +8,8 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network import MemoryClient, Settings
 from cbnet.network.protocol.frames import ItemField, PullFailure, PullReply, TraceEnd
-from cbnet.network.router import outside
+from cbnet.network.router import gateway, outside
 from cbnet.network.router.gateway import Gateway
-from cbnet.network.router.gateway_port import GatewayPort
 from cbnet.network.simulation.memory_gateway import MemoryGateway
 
 LINE = "a1-a2; b1-b2; c1-c2"
@@ -293,8 +292,8 @@ def test_a_domain_that_does_not_answer_is_named_by_the_gateway_that_leads_there(
 def test_a_gateway_that_stands_by_holds_up_nothing():
     net = line(RING_GATEWAYS)
     net.settle()
-    ports = [host.router.gateway_port for name, host in net.memory.hosts.items() if "@" in name]
-    assert sorted(port.exports.is_exporting for port in ports) == [False] * 2 + [True] * 4
+    routers = [host.router for name, host in net.memory.hosts.items() if "@" in name]
+    assert sorted(each.announcements.exports.is_exporting for each in routers) == [False] * 2 + [True] * 4
     answer, seconds = confirmed(net, "a1", 1, "x = 1")
     assert answer.is_confirmed
     assert seconds < 2
@@ -306,8 +305,8 @@ def test_a_change_is_told_as_it_is_and_not_with_everything_again(monkeypatch):
         net.clients["a1"].subscribe(number, f"x = {number}")
     net.settle()
     changes = []
-    register = GatewayPort.register
-    monkeypatch.setattr(GatewayPort, "register", lambda *all: (changes.append(all[1:]), register(*all)))
+    register = gateway._register
+    monkeypatch.setattr(gateway, "_register", lambda *all: (changes.append(all[1:]), register(*all)))
     net.clients["a1"].subscribe(60, "x > 45")
     net.memory.run(2)
     ((side, (subscriptions, offers)),) = changes

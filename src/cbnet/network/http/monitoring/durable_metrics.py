@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
-from typing import Final
+from itertools import accumulate, islice
+from typing import Final, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
@@ -19,7 +19,27 @@ from cbnet.network.protocol.durable_operation_frames import DurableField
 
 MAX_LABELS: Final = 500
 _Labels = tuple[str, ...]
-_Figures = Mapping[_Labels, "_Sums"]
+Labels = TypeVar("Labels", bound=_Labels)
+
+
+def family(
+    kind: type[GaugeMetricFamily | CounterMetricFamily],
+    name: str,
+    text: str,
+    labels: list[str],
+    figures: Mapping[Labels, float],
+) -> Metric:
+    """Return a metric with labels."""
+    metric = kind(name, text, labels=labels)
+    for values, figure in figures.items():
+        metric.add_metric([*values], figure)
+    return metric
+
+
+def buckets(bounds: Iterable[float], counts: Iterable[int]) -> list[tuple[str, float]]:
+    """Return the buckets of a histogram; counts: of each, and of what is above the last bound."""
+    names = [*(f"{bound:g}" for bound in bounds), "+Inf"]
+    return [(name, float(count)) for name, count in zip(names, accumulate(counts), strict=True)]
 
 
 class _Sums:
@@ -56,16 +76,15 @@ def durable_metrics(durable: DurableRouter) -> Iterator[Metric]:
         if len(subscriptions) < MAX_LABELS:
             subscriptions[field.account, field.name] = _Sums()
             subscriptions[field.account, field.name].add(field)
-    count = GaugeMetricFamily("cbnet_durable_subscriptions", "Durable subscriptions of this router.")
-    count.add_metric([], len(registry.names()))
-    yield count
-    yield from _family("cbnet_durable", "of a durable subscription", ["account", "subscription"], subscriptions)
+    text = "Durable subscriptions of this router."
+    yield GaugeMetricFamily("cbnet_durable_subscriptions", text, len(registry.names()))
+    yield from _families("cbnet_durable", "of a durable subscription", ["account", "subscription"], subscriptions)
     bounded = dict(islice(sorted(accounts.items()), MAX_LABELS))
-    yield from _family("cbnet_durable_account", "of an account's durable subscriptions", ["account"], bounded)
+    yield from _families("cbnet_durable_account", "of an account's durable subscriptions", ["account"], bounded)
     yield from _journal(durable)
 
 
-def _family(prefix: str, whose: str, labels: list[str], figures: _Figures) -> Iterable[Metric]:
+def _families(prefix: str, whose: str, labels: list[str], figures: Mapping[_Labels, _Sums]) -> Iterable[Metric]:
     for name, text, kind in (
         ("messages", "Unacknowledged messages", GaugeMetricFamily),
         ("bytes", "Bytes of the unacknowledged messages", GaugeMetricFamily),
@@ -74,28 +93,22 @@ def _family(prefix: str, whose: str, labels: list[str], figures: _Figures) -> It
         ("lost", "Messages lost", CounterMetricFamily),
         ("redelivered", "Messages sent again", CounterMetricFamily),
     ):
-        metric = kind(f"{prefix}_{name}", f"{text} {whose}.", labels=labels)
-        for values, sums in figures.items():
-            metric.add_metric([*values], getattr(sums, name.removesuffix("_timestamp_seconds")))
-        yield metric
+        attribute = name.removesuffix("_timestamp_seconds")
+        values = {labelled: getattr(sums, attribute) for labelled, sums in figures.items()}
+        yield family(kind, f"{prefix}_{name}", f"{text} {whose}.", labels, values)
 
 
 def _journal(durable: DurableRouter) -> Iterator[Metric]:
     state, statistics = durable.journal_state, durable.journal_statistics
-    states = GaugeMetricFamily("cbnet_journal_state", "1 for the state of the journal.", labels=["state"])
-    for each in JOURNAL_STATES:
-        states.add_metric([each], float(each == state))
-    yield states
+    states = {(each,): float(each == state) for each in JOURNAL_STATES}
+    yield family(GaugeMetricFamily, "cbnet_journal_state", "1 for the state of the journal.", ["state"], states)
     if statistics is not None:
         yield from _figures(statistics)
 
 
 def _figures(statistics: JournalStatistics) -> Iterator[Metric]:
-    counts = [*statistics.within]
-    bounds = [*(f"{bound:g}" for bound in COMMIT_BOUNDS), "+Inf"]
     commits = HistogramMetricFamily("cbnet_journal_commit_seconds", "Time until a transaction is synced to disk.")
-    buckets = [(bound, float(sum(counts[: index + 1]))) for index, bound in enumerate(bounds)]
-    commits.add_metric([], buckets, sum_value=statistics.seconds)
+    commits.add_metric([], buckets(COMMIT_BOUNDS, statistics.within), sum_value=statistics.seconds)
     yield commits
     if statistics.size is not None:
         used, free, disk = statistics.size
