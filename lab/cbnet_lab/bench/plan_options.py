@@ -1,23 +1,15 @@
-"""Options of a plan: each field carries the metadata of its command-line option.
-
-    @dataclass(frozen=True)
-    class RouterPlan:
-        rounds: int = option(3, "N", "Rounds; the best one counts.", least=1)
-
-`cli.bench.plan_command` makes the options of a command from such fields.
-"""
+"""Options of several plans, and the values of options that are texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
+from cbnet.cli.options import option
 from cbnet.errors import InputError
 from cbnet.network.protocol.fields import MAX_TREES
 
 _PER_SOURCE = "pif"
-OPTION: Final = "option"  # key of the metadata of a field
 ONE_EACH: Final = "F"  # one interface per filter or descriptor
 MASTER: Final = "Spark master: local[*], spark://host:7077, yarn or k8s://…"
 REMOTE: Final = "Spark Connect server, such as sc://host:15002."
@@ -48,32 +40,6 @@ class Routing:
             hint = f"write numbers from 1 to {MAX_TREES}, or {_PER_SOURCE} for a tree of each source"
             raise InputError(f"{option}: {text!r} is not a number of trees", hint=hint)
         return cls(int(text))
-
-
-@dataclass(frozen=True)
-class PlanOption:
-    """An option of a command, for one field of its plan."""
-
-    default: Any  # as it is written on a command line; `...`: required
-    metavar: str
-    help: str
-    name: str | None = None  # several are separated by spaces; empty: an argument; None: from the name of the field
-    raw: Any = None  # type on the command line; None: a text if it is parsed, else the type of the field
-    parse: Callable[[str, Any], Any] | None = None  # called with the name of the option and its raw value
-    shown: str | bool = True  # default in the help; a bool: whether to show the default
-    least: float | None = None
-    most: float | None = None
-
-
-def option(default: Any, metavar: str, help: str, **more: Any) -> Any:
-    """Return a field of a plan; more: the other attributes of its `PlanOption`."""
-    about = PlanOption(default, metavar, help, **more)
-    if default is ...:
-        return field(metadata={OPTION: about})
-    parse = about.parse
-    if parse is None or default is None:
-        return field(default=default, metadata={OPTION: about})
-    return field(default_factory=lambda: parse(about.name or "", default), metadata={OPTION: about})
 
 
 def seed(help: str = "Seed of the random generator.") -> Any:

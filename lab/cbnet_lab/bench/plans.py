@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cbnet.cli.options import argument, option
 from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import (
     ONE_EACH,
@@ -16,7 +17,6 @@ from cbnet_lab.bench.plan_options import (
     interface_counts,
     names,
     numbers,
-    option,
     routings,
     seconds,
     seed,
@@ -288,10 +288,10 @@ class ComparePlan:
     Example: cbnet bench compare ../before -- router --servers cbnet --messages 100000
     """
 
-    checkout: str = option(
-        ..., "CHECKOUT", "Another checkout with its own .venv, or an interpreter that has cbnet.", name="", shown=False
+    checkout: str = argument(
+        ..., "CHECKOUT", "Another checkout with its own .venv, or an interpreter that has cbnet.", shown=False
     )
-    command: tuple[str, ...] = option(..., "BENCHMARK", "Benchmark and its options, after --.", name="", shown=False)
+    command: tuple[str, ...] = argument(..., "BENCHMARK", "Benchmark and its options, after --.", shown=False)
     rounds: int = option(3, "N", "Rounds; both checkouts run once in each.", least=2)
     figures: tuple[str, ...] | None = option(
         None, "NAME,...", "JSON members to compare.", parse=names, shown="all that differ between runs"

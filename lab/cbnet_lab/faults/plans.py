@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from cbnet.cli.options import flag, option
 from cbnet.errors import InputError
-from cbnet_lab.bench.plan_options import Routing, numbers, option, routings, seconds, seed
+from cbnet_lab.bench.plan_options import Routing, numbers, routings, seconds, seed
 
 _MAX = 1000  # simulated hours, and messages per second
 
@@ -146,7 +147,7 @@ class HistoriesPlan(RunsPlan):
     """
 
     histories: int = option(10, "N", "Number of histories.", least=1)
-    simulated: bool = option(False, "", "Simulate time, network and disks, instead of starting processes.")
+    simulated: bool = flag("Simulate time, network and disks, instead of starting processes.")
 
     @property
     def kind(self) -> str:

@@ -14,7 +14,7 @@ import typer
 
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet.cli.console import print_error
-from cbnet.cli.options import MOVED_COMMANDS, RENAMED_OPTIONS
+from cbnet.cli.options import MOVED_COMMANDS, RENAMED_OPTIONS, with_options
 from cbnet.errors import CbnetError, InputError
 
 # Newer versions of Typer contain a copy of Click, older ones use Click itself: this finds either.
@@ -75,7 +75,7 @@ def _add_command(app: typer.Typer, name: str, panel: str, command: Any) -> None:
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name, rich_help_panel=panel)
     else:
-        app.command(name, cls=CommandHelp, rich_help_panel=panel)(command)
+        app.command(name, cls=CommandHelp, rich_help_panel=panel)(with_options(command))
 
 
 def _print_version(is_set: bool) -> None:

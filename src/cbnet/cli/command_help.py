@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from cbnet.cli.options import with_options
+
 
 class CommandHelp(TyperCommand):
     """A command whose help shows no type for flags."""
@@ -29,7 +31,7 @@ def command_group(help: str, **commands: Callable[..., None]) -> typer.Typer:
     """Return a group of commands by name."""
     group = typer.Typer(help=help, cls=GroupHelp, no_args_is_help=True)
     for name, command in commands.items():
-        group.command(name, cls=CommandHelp)(command)
+        group.command(name, cls=CommandHelp)(with_options(command))
     return group
 
 

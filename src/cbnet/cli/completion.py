@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
@@ -86,7 +86,7 @@ end
 """
 
 
-def completion(shell: Annotated[str, argument("bash|zsh|fish")]) -> None:
+def completion(shell: str = argument(..., "bash|zsh|fish")) -> None:
     """Print the completion script of a shell, which completes commands, options and file names.
 
     To install it, write it where your shell looks for it, and start a new shell:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from cbnet.cli.command_help import CommandHelp, GroupHelp
+from cbnet.cli.command_help import command_group
 from cbnet_lab.bench import plans
 from cbnet_lab.cli.bench.plan_command import plan_command
 from cbnet_lab.faults import plans as fault_plans
@@ -16,28 +14,25 @@ def _network_module(plan: plans.NetworkBenchPlan) -> str:
     return f"{_BENCH}.network.throughput" if plan.fail is None else f"{_FAULTS}.failures"
 
 
-bench = typer.Typer(
-    help="Measure performance on this machine; every benchmark checks its answers.", cls=GroupHelp, no_args_is_help=True
+bench = command_group(
+    "Measure performance on this machine; every benchmark checks its answers.",
+    forwarding=plan_command(plans.ForwardingPlan, f"{_BENCH}.matching.forwarding"),
+    files=plan_command(plans.FilesPlan, f"{_BENCH}.matching.files"),
+    events=plan_command(plans.EventsPlan, f"{_BENCH}.matching.events"),
+    updates=plan_command(plans.UpdatesPlan, f"{_BENCH}.matching.updates"),
+    tags=plan_command(plans.TagsPlan, f"{_BENCH}.matching.tags"),
+    minimal=plan_command(plans.MinimalPlan, f"{_BENCH}.matching.minimal"),
+    network=plan_command(plans.NetworkBenchPlan, _network_module),
+    router=plan_command(plans.RouterPlan, f"{_BENCH}.router.comparison"),
+    http=plan_command(fault_plans.HttpPlan, f"{_FAULTS}.http_trial"),
+    durable=plan_command(plans.DurablePlan, f"{_BENCH}.acknowledged_publishing"),
+    clients=plan_command(plans.ClientsPlan, f"{_BENCH}.client_speed"),
+    churn=plan_command(fault_plans.ChurnPlan, f"{_FAULTS}.churn"),
+    attacks=plan_command(fault_plans.AttacksPlan, f"{_FAULTS}.attacks.trial"),
+    announcements=plan_command(plans.AnnouncementsPlan, f"{_BENCH}.network.announcements"),
+    month=plan_command(fault_plans.MonthPlan, f"{_FAULTS}.runs"),
+    schedules=plan_command(fault_plans.SchedulesPlan, f"{_FAULTS}.runs"),
+    histories=plan_command(fault_plans.HistoriesPlan, f"{_FAULTS}.runs"),
+    spark=plan_command(plans.SparkPlan, f"{_BENCH}.spark_matching"),
+    compare=plan_command(plans.ComparePlan, f"{_BENCH}.checkouts"),
 )
-for command in (
-    plan_command("forwarding", plans.ForwardingPlan, f"{_BENCH}.matching.forwarding"),
-    plan_command("files", plans.FilesPlan, f"{_BENCH}.matching.files"),
-    plan_command("events", plans.EventsPlan, f"{_BENCH}.matching.events"),
-    plan_command("updates", plans.UpdatesPlan, f"{_BENCH}.matching.updates"),
-    plan_command("tags", plans.TagsPlan, f"{_BENCH}.matching.tags"),
-    plan_command("minimal", plans.MinimalPlan, f"{_BENCH}.matching.minimal"),
-    plan_command("network", plans.NetworkBenchPlan, _network_module),
-    plan_command("router", plans.RouterPlan, f"{_BENCH}.router.comparison"),
-    plan_command("http", fault_plans.HttpPlan, f"{_FAULTS}.http_trial"),
-    plan_command("durable", plans.DurablePlan, f"{_BENCH}.acknowledged_publishing"),
-    plan_command("clients", plans.ClientsPlan, f"{_BENCH}.client_speed"),
-    plan_command("churn", fault_plans.ChurnPlan, f"{_FAULTS}.churn"),
-    plan_command("attacks", fault_plans.AttacksPlan, f"{_FAULTS}.attacks.trial"),
-    plan_command("announcements", plans.AnnouncementsPlan, f"{_BENCH}.network.announcements"),
-    plan_command("month", fault_plans.MonthPlan, f"{_FAULTS}.runs"),
-    plan_command("schedules", fault_plans.SchedulesPlan, f"{_FAULTS}.runs"),
-    plan_command("histories", fault_plans.HistoriesPlan, f"{_FAULTS}.runs"),
-    plan_command("spark", plans.SparkPlan, f"{_BENCH}.spark_matching"),
-    plan_command("compare", plans.ComparePlan, f"{_BENCH}.checkouts"),
-):
-    bench.command(cls=CommandHelp)(command)

@@ -10,80 +10,38 @@ A benchmark is a module with these functions:
 
 from __future__ import annotations
 
-import inspect
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import add_cells, new_grid, print_json, print_note, results_console, step_progress
-from cbnet.cli.options import Json
+from cbnet.cli.options import JSON
 from cbnet.errors import CbnetError
-from cbnet_lab.bench.plan_options import OPTION, PlanOption
 from cbnet_lab.bench.result_table import ResultTable, members
 
 if TYPE_CHECKING:
-    from dataclasses import Field
-
     from rich.console import Console
 
 
-def plan_command(name: str, plan: type, module: str | Callable[[Any], str]) -> Callable[..., None]:
+def plan_command(plan: type, module: str | Callable[[Any], str]) -> Callable[..., None]:
     """Return the function of a command; module: of the benchmark, or a function of the plan that returns it."""
 
     def run(chosen: Any, as_json: bool) -> None:
         _run(import_module(module if isinstance(module, str) else module(chosen)), chosen, as_json)
 
-    return plan_function(name, plan, run)
+    return plan_function(plan, run)
 
 
-def plan_function(name: str, plan: type, run: Callable[[Any, bool], None]) -> Callable[..., None]:
+def plan_function(plan: type, run: Callable[[Any, bool], None]) -> Callable[..., None]:
     """Return the function of a command; run: called with the plan, and whether to print JSON."""
-    hints = get_type_hints(plan)
-    options = {field.name: field for field in fields(plan)}
 
-    def command(**values: Any) -> None:
-        as_json = values.pop("json")
-        given = {key: value for key, value in values.items() if value is not None and value != []}
-        run(plan(**{key: _parsed(options[key], value) for key, value in given.items()}), as_json)
+    def command(plan: Any, json: bool = JSON) -> None:
+        run(plan, json)
 
-    parameters = [_parameter(field, hints[key]) for key, field in options.items()]
-    parameters.append(inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))
-    command.__name__, command.__doc__ = name, plan.__doc__
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__doc__, command.__annotations__ = plan.__doc__, {"plan": plan, "json": bool}
     return command
-
-
-def _parameter(field: Field[Any], hint: Any) -> inspect.Parameter:
-    about: PlanOption = field.metadata[OPTION]
-    kind: Any = about.raw or (hint if about.parse is None else str)
-    default = inspect.Parameter.empty if about.default is ... else about.default
-    if get_origin(kind) is tuple:  # several values
-        kind, default = (list[str], default) if about.default is ... else (list[str] | None, None)
-    common: dict[str, Any] = {"metavar": about.metavar or None, "help": about.help, "show_default": about.shown}
-    if about.name == "":
-        option = typer.Argument(**common)
-    else:
-        option = typer.Option(*_names(field.name, about), min=about.least, max=about.most, **common)
-    return inspect.Parameter(
-        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
-    )
-
-
-def _names(field: str, about: PlanOption) -> list[str]:
-    return about.name.split() if about.name else [f"--{field.replace('_', '-')}"]
-
-
-def _parsed(field: Field[Any], value: Any) -> Any:
-    about: PlanOption = field.metadata[OPTION]
-    if about.parse is not None:
-        return about.parse(_names(field.name, about)[0], value)
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _run(benchmark: Any, plan: Any, as_json: bool) -> None:

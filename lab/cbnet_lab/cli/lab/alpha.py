@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cbnet.cli.console import plural, progress_bar
+from cbnet.cli.options import argument, flag, option
 from cbnet.errors import InputError
-from cbnet_lab.bench.plan_options import MASTER, REMOTE, option, seed
+from cbnet_lab.bench.plan_options import MASTER, REMOTE, seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
 from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 from cbnet_lab.cli.lab.reproduce import print_findings
@@ -29,18 +30,14 @@ class AdvantagePlan:
     Example: cbnet lab alpha specific --scenario uniform-50 --sets 20 --max-predicates 1000
     """
 
-    model: Model | None = option(
-        None, "", "general (sets of messages) or specific (predicates); both by default.", name=""
-    )
+    model: Model | None = argument(None, "", "general (sets of messages) or specific (predicates); both by default.")
     scenario: tuple[str, ...] = option(
         (), "NAME", "zipf-500, zipf-5000, uniform-50 or uniform-500; repeatable.", shown="all"
     )
     sets: int | None = option(None, "N", "Number of sets of predicates.", shown="100 (specific), 10 (general)", least=1)
     max_predicates: int | None = option(None, "N", "Maximum predicates in a set (specific).", shown="10000", least=1)
     terms: Path | None = option(None, "FILE", "File with a term, a tab and a count per line (specific).", shown=False)
-    bits: bool = option(
-        False, "", "Measure α in bits, M(p) = min(|M|, |p| log |M|), instead of messages (general).", name="--bits"
-    )
+    bits: bool = flag("Measure α in bits, M(p) = min(|M|, |p| log |M|), instead of messages (general).")
     master: str | None = option(None, "URL", MASTER, shown="processes here; a master draws the sets on Spark")
     remote: str | None = option(None, "URL", REMOTE, shown="SPARK_REMOTE")
     seed: int = seed()
@@ -72,7 +69,7 @@ def _measure(plan: AdvantagePlan, as_json: bool) -> None:
             print_findings(findings, "Claims of the paper")
 
 
-alpha = plan_function("alpha", AdvantagePlan, _measure)
+alpha = plan_function(AdvantagePlan, _measure)
 
 
 def _advantages(plan: AdvantagePlan, model: Model) -> pa.Table:

@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import plural, print_note
-from cbnet.cli.options import GRAPH
+from cbnet.cli.options import GRAPH, flag, option
 from cbnet.errors import InputError
-from cbnet_lab.bench.plan_options import option, seed
+from cbnet_lab.bench.plan_options import seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
 from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 
@@ -57,7 +57,7 @@ class FibPlan:
     descriptors: Path | None = option(
         None, "FILE", "A .tsv or .tsv.gz with a column `tags`; each row is assigned to a random node.", shown=False
     )
-    largest: bool = option(False, "", "Use the largest component of a disconnected graph.", name="--largest")
+    largest: bool = flag("Use the largest component of a disconnected graph.")
     seed: int = seed("Seed of the graph, the roots and the assignment of descriptors.")
 
 
@@ -86,7 +86,7 @@ def _show(plan: FibPlan, as_json: bool) -> None:
     print_results([*rows, entries], shown, as_json=as_json, tight=True)
 
 
-fib = plan_function("fib", FibPlan, _show)
+fib = plan_function(FibPlan, _show)
 
 
 def _fibs(graph: Graph, roots: list[int], rules: Path | None, descriptors: Path | None, seed: int) -> Fibs:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from cbnet.cli.command_help import CommandHelp, GroupHelp
+from cbnet.cli.command_help import command_group
 from cbnet_lab.cli.lab.alpha import alpha
 from cbnet_lab.cli.lab.fib import fib
 from cbnet_lab.cli.lab.report import report
@@ -14,10 +12,14 @@ from cbnet_lab.cli.lab.topology import topology
 from cbnet_lab.cli.lab.trees import trees
 from cbnet_lab.cli.lab.webhooks import webhooks
 
-lab = typer.Typer(
-    help="Simulate routing, survey graphs, and reproduce the experiments of the papers.",
-    cls=GroupHelp,
-    no_args_is_help=True,
+lab = command_group(
+    "Simulate routing, survey graphs, and reproduce the experiments of the papers.",
+    topology=topology,
+    trees=trees,
+    fib=fib,
+    alpha=alpha,
+    simulate=simulate,
+    reproduce=reproduce,
+    report=report,
+    webhooks=webhooks,
 )
-for command in (topology, trees, fib, alpha, simulate, reproduce, report, webhooks):
-    lab.command(cls=CommandHelp)(command)

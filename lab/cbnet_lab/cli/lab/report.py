@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import plural, print_note
 from cbnet.cli.options import argument, option, output_option
@@ -21,16 +21,13 @@ _MAX_SHOWN = 500  # rows of a table
 
 
 def report(
-    paths: Annotated[
-        list[Path],
-        argument(
-            "", "JSON Lines files (printed by --json), Parquet files, or one folder of lab reproduce or pipeline run."
-        ),
-    ],
-    output: Annotated[
-        Path, output_option("Page to write; a folder for Markdown pages of a reproduction.", metavar="PATH", shown=True)
-    ] = Path("report.html"),
-    title: Annotated[str, option("--title", "TEXT", "Title of the page.")] = "Results of cbnet",
+    paths: list[Path] = argument(
+        ..., "", "JSON Lines files (printed by --json), Parquet files, or one folder of lab reproduce or pipeline run."
+    ),
+    output: Path = output_option(
+        Path("report.html"), "Page to write; a folder for Markdown pages of a reproduction.", metavar="PATH", shown=True
+    ),
+    title: str = option("Results of cbnet", "TEXT", "Title of the page."),
 ) -> None:
     """Show results of simulate, bench and pipeline run on one self-contained HTML page.
 

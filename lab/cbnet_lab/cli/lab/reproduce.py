@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import StepReport, plural, print_json, results_console, step_progress
+from cbnet.cli.options import argument, flag, option
 from cbnet.errors import CbnetError, InputError
-from cbnet_lab.bench.plan_options import MASTER, REMOTE, option, seed
+from cbnet_lab.bench.plan_options import MASTER, REMOTE, seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
 from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 from cbnet_lab.experiments.experiment import Scale
@@ -40,12 +41,8 @@ class ReproductionPlan:
     Example: cbnet lab reproduce 2014 --scale quick -o results
     """
 
-    names: tuple[str, ...] = option(
-        (), "", "Experiments, or papers such as 2014; all by default.", name="", shown=False
-    )
-    scale: Scale = option(
-        "quick", "", "quick takes minutes, full about an hour; paper uses the papers' ranges.", name="--scale"
-    )
+    names: tuple[str, ...] = argument((), "", "Experiments, or papers such as 2014; all by default.", shown=False)
+    scale: Scale = option("quick", "", "quick takes minutes, full about an hour; paper uses the papers' ranges.")
     output: Path | None = option(
         None, "FOLDER", "Folder for tables, charts and the page.", name="--output -o", shown=False
     )
@@ -56,7 +53,7 @@ class ReproductionPlan:
     seed: int = seed()
     master: str | None = option(None, "URL", MASTER, shown="of spark-submit or spark-defaults.conf, else local[*]")
     remote: str | None = option(None, "URL", REMOTE, shown="SPARK_REMOTE")
-    is_listed: bool = option(False, "", "List the experiments and exit.", name="--list")
+    is_listed: bool = flag("List the experiments and exit.", name="--list")
 
 
 def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
@@ -83,7 +80,7 @@ def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
         raise CbnetError(f"{plural(len(failed), 'experiment')} could not be run: {', '.join(failed)}")
 
 
-reproduce = plan_function("reproduce", ReproductionPlan, _reproduce)
+reproduce = plan_function(ReproductionPlan, _reproduce)
 
 
 def _outcomes(plan: ReproductionPlan, experiments: Sequence[Experiment], output: Path) -> Iterator[ExperimentOutcome]:

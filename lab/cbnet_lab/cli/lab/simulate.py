@@ -165,7 +165,7 @@ def _simulate(plan: SimulationPlan, as_json: bool) -> None:
         raise CbnetError(f"messages were missed or looped by {', '.join(wrong)}: please report this")
 
 
-simulate = plan_function("simulate", SimulationPlan, _simulate)
+simulate = plan_function(SimulationPlan, _simulate)
 
 
 def _check_ips(names: Sequence[str], nodes: int) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from cbnet.cli.options import GRAPH
+from cbnet.cli.options import GRAPH, flag, option
 from cbnet.errors import FileError, InputError
 from cbnet.files import read_text
-from cbnet_lab.bench.plan_options import option, seed
+from cbnet_lab.bench.plan_options import seed
 
 if TYPE_CHECKING:
     from cbnet.language import Predicate
@@ -57,7 +57,7 @@ class SimulationPlan:
     senders: int | None = option(None, "N", "Number of random nodes that send.", shown="all")
     source: tuple[str, ...] = option((), "NODE", "Node that sends; repeatable.", shown=False)
     unicast: str | None = option(None, "NAME", "drp: unicast paths: shortest or tree.", shown="shortest")
-    partition: bool = option(False, "", "drp: send the same header to all next hops (plain form).", name="--partition")
+    partition: bool = flag("drp: send the same header to all next hops (plain form).")
     trees: int | None = option(None, "K", "multitree, domains: trees with random roots.", shown="1", least=1)
     root: tuple[str, ...] = option((), "NODE", "multitree, domains: root of a tree; repeatable.", shown=False)
     commit: str | None = option(
@@ -67,20 +67,18 @@ class SimulationPlan:
     producers: int | None = option(
         None, "K", "multitree: trees rooted at the K nodes that send the most messages.", shown=False, least=1
     )
-    pull: bool = option(
-        False, "", "Send messages as requests to nodes whose rules are offers (multitree).", name="--pull"
-    )
+    pull: bool = flag("Send messages as requests to nodes whose rules are offers (multitree).")
     choice: str | None = option(
         None, "NAME,...", "--pull: how a router chooses a holder: nearest, random or least.", shown="all three"
     )
-    ideal: bool = option(False, "", "Check which deliveries to at most 10 nodes are ideal.", name="--ideal")
+    ideal: bool = flag("Check which deliveries to at most 10 nodes are ideal.")
     domains: str | None = option(None, "N|FILE", "domains: number of domains, or a file.", shown="√n")
     outside: str | None = option(
         None, "NAME", "domains: how gateways summarise other domains: all, names or exact.", shown="all"
     )
     hashes: int | None = option(None, "K", "treeheader: hashes per link, 1 to 16.", shown="8")
     header_bits: int | None = option(None, "M", "treeheader: bits of the filter.", shown="half of them set")
-    largest: bool = option(False, "", "Use the largest component of a disconnected graph.", name="--largest")
+    largest: bool = flag("Use the largest component of a disconnected graph.")
     classes: int = option(
         0, "N", "Count the classes of senders at N random routers and the best-connected one.", least=0
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cbnet.cli.console import plural, progress_bar
-from cbnet.cli.options import GRAPH
-from cbnet_lab.bench.plan_options import option, seed
+from cbnet.cli.options import GRAPH, argument, flag, option
+from cbnet_lab.bench.plan_options import seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
 from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 
@@ -22,10 +22,10 @@ class TopologyPlan:
     Example: cbnet lab topology powerlaw:200
     """
 
-    graph: str = option(..., "GRAPH", GRAPH, name="", shown=False)
+    graph: str = argument(..., "GRAPH", GRAPH, shown=False)
     seed: int = seed("Seed of a random graph.")
     sources: int = option(500, "N", "Number of random nodes to measure from, at most all.")
-    largest: bool = option(False, "", "Use the largest component of a disconnected graph.", name="--largest")
+    largest: bool = flag("Use the largest component of a disconnected graph.")
 
 
 def _summarise(plan: TopologyPlan, as_json: bool) -> None:
@@ -39,7 +39,7 @@ def _summarise(plan: TopologyPlan, as_json: bool) -> None:
     print_results([{"graph": plan.graph, **summary}], [head, *_tables(summary)], as_json=as_json)
 
 
-topology = plan_function("topology", TopologyPlan, _summarise)
+topology = plan_function(TopologyPlan, _summarise)
 
 
 def _tables(summary: Row) -> Iterator[ResultTable[Row]]:

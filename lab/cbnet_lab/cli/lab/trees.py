@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbnet.cli.console import plural
-from cbnet.cli.options import GRAPH
+from cbnet.cli.options import GRAPH, flag, option
 from cbnet.errors import InputError
-from cbnet_lab.bench.plan_options import option, seed
+from cbnet_lab.bench.plan_options import seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
 from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 from cbnet_lab.cli.lab.reproduce import print_findings
@@ -44,7 +44,7 @@ class TreesPlan:
     ties: str = option(
         "smallest,random", "RULE,...", "Tie-breaking rules, separated by commas: smallest, random or fresh."
     )
-    largest: bool = option(False, "", "Use the largest component of a disconnected graph.", name="--largest")
+    largest: bool = flag("Use the largest component of a disconnected graph.")
     seed: int = seed("Seed of the graph and the roots.")
 
 
@@ -77,7 +77,7 @@ def _findings(graph: Graph, members: Sequence[Row], plan: TreesPlan) -> list[Fin
     return [finding for name in names for finding in load_experiment(name).findings(arrow, None)]
 
 
-trees = plan_function("trees", TreesPlan, _show)
+trees = plan_function(TreesPlan, _show)
 
 
 def _numbers(text: str) -> list[int]:

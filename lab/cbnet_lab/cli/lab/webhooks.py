@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cbnet.cli.console import print_json, print_note
+from cbnet.cli.options import option
 from cbnet.files import unwritable
-from cbnet_lab.bench.plan_options import option, seed
+from cbnet_lab.bench.plan_options import seed
 from cbnet_lab.cli.bench.plan_command import plan_function
 
 # field of an event -> first word of the rule's name, team
@@ -47,7 +48,7 @@ def _write_files(plan: WebhooksPlan, as_json: bool) -> None:
         print_note(f"wrote {plan.events:,} events to {written['events']}, {plan.rules:,} rules to {written['rules']}")
 
 
-webhooks = plan_function("webhooks", WebhooksPlan, _write_files)
+webhooks = plan_function(WebhooksPlan, _write_files)
 
 
 def _rule(numbered: tuple[int, dict[str, Any]]) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import new_grid, plural, print_json, print_note
-from cbnet.cli.options import Json, flag
+from cbnet.cli.options import JSON, flag
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ _SETTINGS = {
 
 
 def demo(
-    quick: Annotated[
-        bool, flag("--quick -q", "Show only the first part; takes seconds, and starts neither Spark nor routers.")
-    ] = False,
-    json: Json = False,
+    quick: bool = flag(
+        "Show only the first part; takes seconds, and starts neither Spark nor routers.", name="--quick -q"
+    ),
+    json: bool = JSON,
 ) -> None:
     """Show which receivers get which messages and why; then build a small Internet on Spark and run it live.
 

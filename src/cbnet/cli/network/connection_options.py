@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -34,41 +34,32 @@ RUNNING = "running.toml"
 _NETWORK_NAME = "cbnet"
 
 
-def _option(names: str, metavar: str, help: str, shown: str | bool = True) -> Any:
+def _option(name: str, metavar: str, help: str, shown: str | bool = True) -> Any:
     """Return an option with an environment variable: CBNET_ROUTER for --router."""
-    variable = f"CBNET_{names.split()[0].removeprefix('--').upper()}"
-    return option(names, metavar, help, shown=shown, panel="Connection", envvar=variable)
+    variable = f"CBNET_{name.split()[0].removeprefix('--').upper()}"
+    return option(None, metavar, help, name=name, shown=shown, panel="Connection", envvar=variable)
 
 
 @dataclass(frozen=True)
 class ConnectionOptions:
     """The connection options of a command."""
 
-    router: Annotated[
-        str | None,
-        _option(
-            "--router -R", "ADDRESS",
-            "Router to connect to, or several separated by commas; with a folder as --network, a router's name.",
-            "127.0.0.1:4001",
-        ),
-    ] = None  # fmt: skip
-    network: Annotated[
-        str | None,
-        _option(
-            "--network -N", "FOLDER-OR-NAME",
-            "Network to connect to: the folder given to `cbnet up -o`, or the network's name.", _NETWORK_NAME,
-        ),
-    ] = None  # fmt: skip
-    authority: Annotated[
-        str | None,
-        _option(
-            "--authority", "FILE",
-            "Use TLS and trust the certificates in this file; `system` for those of the system.", "no TLS",
-        ),
-    ] = None  # fmt: skip
-    certificate: Annotated[Path | None, _option("--certificate", "FILE", "Certificate of the client.")] = None
-    key: Annotated[Path | None, _option("--key", "FILE", "Private key of the certificate.")] = None
-    token: Annotated[str | None, _option("--token", "TEXT", "Token of the client; @FILE reads a file.")] = None
+    router: str | None = _option(
+        "--router -R", "ADDRESS",
+        "Router to connect to, or several separated by commas; with a folder as --network, a router's name.",
+        "127.0.0.1:4001",
+    )  # fmt: skip
+    network: str | None = _option(
+        "--network -N", "FOLDER-OR-NAME",
+        "Network to connect to: the folder given to `cbnet up -o`, or the network's name.", _NETWORK_NAME,
+    )  # fmt: skip
+    authority: str | None = _option(
+        "--authority", "FILE", "Use TLS and trust the certificates in this file; `system` for those of the system.",
+        "no TLS",
+    )  # fmt: skip
+    certificate: Path | None = _option("--certificate", "FILE", "Certificate of the client.")
+    key: Path | None = _option("--key", "FILE", "Private key of the certificate.")
+    token: str | None = _option("--token", "TEXT", "Token of the client; @FILE reads a file.")
 
     @property
     def tls(self) -> Tls | None:

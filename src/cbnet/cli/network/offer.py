@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, Queue
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, argument, count_option, flag, option, timeout_option, with_options
+from cbnet.cli.options import JSON, argument, count_option, flag, option, timeout_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,38 +25,25 @@ if TYPE_CHECKING:
 _POLL_INTERVAL = 0.5  # seconds between two checks that the offer has not been refused
 
 
-@with_options
 def offer(
-    predicate: Annotated[str, argument("PREDICATE", "Predicate, in quotes.")],
-    items: Annotated[
-        Path | None,
-        option(
-            "--items", "FILE", "JSON Lines, each with a message and a payload; the first that matches is the reply."
-        ),
-    ] = None,
-    command: Annotated[
-        str | None,
-        option(
-            "--exec",
-            "COMMAND",
-            "Shell command to run for each request: it reads the request as JSON and prints the payload of the "
-            "reply. An exit code other than 0 means that there is no item.",
-        ),
-    ] = None,
-    keep: Annotated[
-        float | None,
-        option(
-            "--keep",
-            "S",
-            "Seconds for which routers may cache a reply of --exec; 0 for no caching.",
-            shown="no limit",
-            min=0,
-        ),
-    ] = None,
-    count: Annotated[int | None, count_option("Stop after N replies.")] = None,
-    wait: Annotated[bool, flag("--wait -w", "Report when requests of every reachable router find the offer.")] = False,
-    timeout: Annotated[float, timeout_option("Timeout for --wait, in seconds.")] = 5.0,
-    json: Json = False,
+    predicate: str = argument(..., "PREDICATE", "Predicate, in quotes."),
+    items: Path | None = option(
+        None, "FILE", "JSON Lines, each with a message and a payload; the first that matches is the reply."
+    ),
+    command: str | None = option(
+        None,
+        "COMMAND",
+        "Shell command to run for each request: it reads the request as JSON and prints the payload of the "
+        "reply. An exit code other than 0 means that there is no item.",
+        name="--exec",
+    ),
+    keep: float | None = option(
+        None, "S", "Seconds for which routers may cache a reply of --exec; 0 for no caching.", shown="no limit", least=0
+    ),
+    count: int | None = count_option(None, "Stop after N replies."),
+    wait: bool = flag("Report when requests of every reachable router find the offer.", name="--wait -w"),
+    timeout: float = timeout_option(5.0, "Timeout for --wait, in seconds."),
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:

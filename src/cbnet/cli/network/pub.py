@@ -9,13 +9,13 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from cbnet.cli.console import plural, print_error, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, argument, flag, option, text_or_file, with_options
+from cbnet.cli.options import JSON, argument, flag, option, text_or_file
 from cbnet.errors import CbnetError, InputError
 from cbnet.files import unreadable
 
@@ -30,29 +30,22 @@ _TIMEOUT = 5.0  # seconds, for receipts
 PAYLOAD = "Payload of every message; @FILE reads a file, @@ stands for @."
 
 
-@with_options
 def pub(
-    words: Annotated[
-        list[str] | None,
-        argument("[NAME=VALUE | '#TAG']...", "Attributes and tags of the message. Without them, JSON Lines are read."),
-    ] = None,
-    input: Annotated[
-        str | None, option("--input -i", "FILE", "JSON Lines to publish; - is standard input.", shown="-")
-    ] = None,
-    payload: Annotated[str | None, option("--payload -p", "TEXT", PAYLOAD)] = None,
-    rate: Annotated[float | None, option("--rate", "R", "Maximum messages per second.", min=0.001)] = None,
-    count: Annotated[int, option("--count -n", "N", "Publish the message N times.", min=1)] = 1,
-    durable: Annotated[
-        bool, flag("--durable", "Wait until all durable subscriptions that match have it on disk.")
-    ] = False,
-    timeout: Annotated[
-        float | None, option("--timeout", "S", "Timeout for --durable, in seconds.", shown="5", min=0.001, max=3_600)
-    ] = None,
-    require: Annotated[
-        str | None,
-        option("--require", "ACCOUNT/NAME", "Durable subscription that must not refuse it, or `all` of them."),
-    ] = None,
-    json: Json = False,
+    words: list[str] | None = argument(
+        None, "[NAME=VALUE | '#TAG']...", "Attributes and tags of the message. Without them, JSON Lines are read."
+    ),
+    input: str | None = option(
+        None, "FILE", "JSON Lines to publish; - is standard input.", name="--input -i", shown="-"
+    ),
+    payload: str | None = option(None, "TEXT", PAYLOAD, name="--payload -p"),
+    rate: float | None = option(None, "R", "Maximum messages per second.", least=0.001),
+    count: int = option(1, "N", "Publish the message N times.", name="--count -n", least=1),
+    durable: bool = flag("Wait until all durable subscriptions that match have it on disk."),
+    timeout: float | None = option(None, "S", "Timeout for --durable, in seconds.", shown="5", least=0.001, most=3_600),
+    require: str | None = option(
+        None, "ACCOUNT/NAME", "Durable subscription that must not refuse it, or `all` of them."
+    ),
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, argument, flag, option, timeout_option, with_options
+from cbnet.cli.options import JSON, argument, flag, option, timeout_option
 
 if TYPE_CHECKING:
     from cbnet.language import Message
@@ -15,16 +15,13 @@ if TYPE_CHECKING:
     from cbnet.network.protocol.frames import StepField
 
 
-@with_options
 def request(
-    text: Annotated[str, argument("REQUEST", "Values and tags of the item, in quotes, joined by `and`.")],
-    timeout: Annotated[float, timeout_option("Timeout for the reply, in seconds.")] = 5.0,
-    max_holders: Annotated[
-        int, option("--max-holders", "N", "Maximum holders to ask, one after the other.", min=1, max=64)
-    ] = 8,
-    fresh: Annotated[bool, flag("--fresh", "Accept no reply from a cache.")] = False,
-    trace: Annotated[bool, flag("--trace", "Show the path of the request, and the holders asked.")] = False,
-    json: Json = False,
+    text: str = argument(..., "REQUEST", "Values and tags of the item, in quotes, joined by `and`."),
+    timeout: float = timeout_option(5.0, "Timeout for the reply, in seconds."),
+    max_holders: int = option(8, "N", "Maximum holders to ask, one after the other.", least=1, most=64),
+    fresh: bool = flag("Accept no reply from a cache."),
+    trace: bool = flag("Show the path of the request, and the holders asked."),
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:

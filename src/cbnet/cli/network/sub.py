@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
 from cbnet.cli.options import (
-    Dialect,
-    Json,
+    DIALECT,
+    JSON,
     argument,
     count_option,
     dead_letter_option,
@@ -17,7 +17,6 @@ from cbnet.cli.options import (
     limit_option,
     option,
     timeout_option,
-    with_options,
 )
 from cbnet.errors import CbnetError, InputError
 
@@ -31,64 +30,47 @@ def _limit(name: str) -> Any:
     return limit_option(name, default="no limit, or that of an existing subscription", panel=_DURABLE)
 
 
-@with_options
 def sub(
-    predicate: Annotated[str | None, argument("PREDICATE", "Predicate, in quotes.")] = None,
-    initial: Annotated[bool, flag("--initial", "Subscribe to the initial predicate of the router's node.")] = False,
-    count: Annotated[int | None, count_option("Stop after N messages.")] = None,
-    wait: Annotated[bool, flag("--wait -w", "Report when messages of every reachable router arrive.")] = False,
-    timeout: Annotated[float, timeout_option("Timeout for --wait, in seconds.")] = 5.0,
-    queue: Annotated[int, option("--queue", "N", "Maximum messages queued for printing.", min=1)] = 1_000,
-    when_full: Annotated[
-        str, option("--when-full", "POLICY", "Policy when the queue is full: block, drop oldest or disconnect.")
-    ] = "block",
-    durable: Annotated[
-        str | None,
-        option(
-            "--durable",
-            "NAME",
-            "Durable subscription: the router keeps its messages while no client is connected. "
-            "Without a predicate, an existing one. Printed messages are acknowledged.",
-            panel=_DURABLE,
-        ),
-    ] = None,
-    ack_wait: Annotated[
-        float | None,
-        option(
-            "--ack-wait",
-            "S",
-            "Seconds after which a message that is not acknowledged is sent again.",
-            shown="30",
-            panel=_DURABLE,
-            min=0.001,
-            max=86_400,
-        ),
-    ] = None,
-    max_messages: Annotated[int | None, _limit("--max-messages")] = None,
-    max_bytes: Annotated[int | None, _limit("--max-bytes")] = None,
-    max_age: Annotated[float | None, _limit("--max-age")] = None,
-    drop_oldest: Annotated[
-        bool, flag("--drop-oldest", "Beyond a limit, drop the oldest, and do not refuse new.", panel=_DURABLE)
-    ] = False,
-    max_deliveries: Annotated[int | None, _limit("--max-deliveries")] = None,
-    dead_letter: Annotated[
-        str | None, dead_letter_option("none, or that of an existing subscription", _DURABLE)
-    ] = None,
-    group: Annotated[
-        str | None, option("--group", "NAME", "Queue group: each message goes to one of its members.", shown="none")
-    ] = None,
-    since: Annotated[
-        str | None,
-        option(
-            "--from",
-            "START",
-            "Begin in the past, with what the router has in its history: some time ago (90s, 15m, 1h, 2d), "
-            "an offset, or first.",
-            shown="now",
-        ),
-    ] = None,
-    dialect: Dialect = "cbnet",
-    json: Json = False,
+    predicate: str | None = argument(None, "PREDICATE", "Predicate, in quotes."),
+    initial: bool = flag("Subscribe to the initial predicate of the router's node."),
+    count: int | None = count_option(None, "Stop after N messages."),
+    wait: bool = flag("Report when messages of every reachable router arrive.", name="--wait -w"),
+    timeout: float = timeout_option(5.0, "Timeout for --wait, in seconds."),
+    queue: int = option(1_000, "N", "Maximum messages queued for printing.", least=1),
+    when_full: str = option("block", "POLICY", "Policy when the queue is full: block, drop oldest or disconnect."),
+    durable: str | None = option(
+        None,
+        "NAME",
+        "Durable subscription: the router keeps its messages while no client is connected. "
+        "Without a predicate, an existing one. Printed messages are acknowledged.",
+        panel=_DURABLE,
+    ),
+    ack_wait: float | None = option(
+        None,
+        "S",
+        "Seconds after which a message that is not acknowledged is sent again.",
+        shown="30",
+        panel=_DURABLE,
+        least=0.001,
+        most=86_400,
+    ),
+    max_messages: int | None = _limit("--max-messages"),
+    max_bytes: int | None = _limit("--max-bytes"),
+    max_age: float | None = _limit("--max-age"),
+    drop_oldest: bool = flag("Beyond a limit, drop the oldest, and do not refuse new.", panel=_DURABLE),
+    max_deliveries: int | None = _limit("--max-deliveries"),
+    dead_letter: str | None = dead_letter_option("none, or that of an existing subscription", _DURABLE),
+    group: str | None = option(None, "NAME", "Queue group: each message goes to one of its members.", shown="none"),
+    since: str | None = option(
+        None,
+        "START",
+        "Begin in the past, with what the router has in its history: some time ago (90s, 15m, 1h, 2d), "
+        "an offset, or first.",
+        name="--from",
+        shown="now",
+    ),
+    dialect: str = DIALECT,
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:

@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, flag, option, with_options
+from cbnet.cli.options import JSON, flag, option
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -30,12 +30,11 @@ _COUNTERS = 5  # of these heads, the last ones and the first need the right `wat
 _INTERFACE_HEADS = ("neighbour", "trees", "routers", "held", "announced", "covered", "state")
 
 
-@with_options
 def top(
-    once: Annotated[bool, flag("--once", "Print one snapshot and exit.")] = False,
-    interfaces: Annotated[bool, flag("--interfaces -i", "Show the filters of each interface of each router.")] = False,
-    every: Annotated[float, option("--every", "S", "Refresh interval, in seconds.", min=0.2)] = 1.0,
-    json: Json = False,
+    once: bool = flag("Print one snapshot and exit."),
+    interfaces: bool = flag("Show the filters of each interface of each router.", name="--interfaces -i"),
+    every: float = option(1.0, "S", "Refresh interval, in seconds.", least=0.2),
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:

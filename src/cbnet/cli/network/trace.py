@@ -9,12 +9,12 @@ a tree of routers, in the order in which the message passed them
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import plural, print_json, printable
 from cbnet.cli.network.connection_options import ConnectionOptions
 from cbnet.cli.network.pub import PAYLOAD
-from cbnet.cli.options import Json, argument, flag, option, text_or_file, with_options
+from cbnet.cli.options import JSON, argument, flag, option, text_or_file
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,19 +24,15 @@ if TYPE_CHECKING:
 Hypothetical = tuple[str, str]  # the predicate of a hypothetical subscriber, and its router
 
 
-@with_options
 def trace(
-    words: Annotated[list[str], argument("NAME=VALUE | '#TAG'...", "Attributes and tags of the message, or its JSON.")],
-    dry: Annotated[bool, flag("--dry", "Deliver nothing, only report.")] = False,
-    of: Annotated[
-        str | None,
-        option("--of", "PREDICATE", "Report whether a subscriber with this predicate would get the message."),
-    ] = None,
-    at: Annotated[
-        str | None, option("--at", "NAME", "Router of the --of subscriber.", shown="the connected router")
-    ] = None,
-    payload: Annotated[str, option("--payload -p", "TEXT", PAYLOAD)] = "",
-    json: Json = False,
+    words: list[str] = argument(..., "NAME=VALUE | '#TAG'...", "Attributes and tags of the message, or its JSON."),
+    dry: bool = flag("Deliver nothing, only report."),
+    of: str | None = option(
+        None, "PREDICATE", "Report whether a subscriber with this predicate would get the message."
+    ),
+    at: str | None = option(None, "NAME", "Router of the --of subscriber.", shown="the connected router"),
+    payload: str = option("", "TEXT", PAYLOAD, name="--payload -p"),
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:

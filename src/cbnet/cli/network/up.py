@@ -6,11 +6,11 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import RUNNING, NetworkAddresses
-from cbnet.cli.options import Commit, Json, Scheme, Trees, argument, flag, option, output_option
+from cbnet.cli.options import COMMIT, JSON, SCHEME, TREES, argument, flag, option, output_option
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -21,40 +21,30 @@ _MAX_NEIGHBOURS = 8  # that are printed for a router
 
 
 def up(
-    file: Annotated[Path | None, argument("[NETWORK.toml]", "Network file.")] = None,
-    topology: Annotated[
-        str | None, option("--topology -t", "GRAPH", "Graph file, or a generator such as powerlaw:20.")
-    ] = None,
-    fib: Annotated[
-        Path | None,
-        option(
-            "--fib",
-            "FOLDER",
-            "Folder written by the pipeline: run its nodes, with their predicates and compiled tables.",
-        ),
-    ] = None,
-    scheme: Scheme = None,
-    trees: Trees = None,
-    commit: Commit = None,
-    seed: Annotated[int | None, option("--seed", "N", "Seed of a random graph.", shown="0", min=0)] = None,
-    journal: Annotated[
-        str | None,
-        option(
-            "--journal",
-            "PLACE",
-            "Folder, or address of a PostgreSQL database, for the journals of the routers, which durable "
-            "subscriptions need.",
-            shown="no journals",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, output_option("Folder for the routers' addresses; other commands take it as --network.")
-    ] = None,
-    page: Annotated[bool, flag("--page", "Serve HTTP and the web page at each router.")] = False,
-    open_: Annotated[
-        bool, flag("--open", "Open the web page of the first router in the browser; implies --page.")
-    ] = False,
-    json: Json = False,
+    file: Path | None = argument(None, "[NETWORK.toml]", "Network file."),
+    topology: str | None = option(
+        None, "GRAPH", "Graph file, or a generator such as powerlaw:20.", name="--topology -t"
+    ),
+    fib: Path | None = option(
+        None, "FOLDER", "Folder written by the pipeline: run its nodes, with their predicates and compiled tables."
+    ),
+    scheme: str | None = SCHEME,
+    trees: int | None = TREES,
+    commit: str | None = COMMIT,
+    seed: int | None = option(None, "N", "Seed of a random graph.", shown="0", least=0),
+    journal: str | None = option(
+        None,
+        "PLACE",
+        "Folder, or address of a PostgreSQL database, for the journals of the routers, which durable "
+        "subscriptions need.",
+        shown="no journals",
+    ),
+    output: Path | None = output_option(
+        None, "Folder for the routers' addresses; other commands take it as --network."
+    ),
+    page: bool = flag("Serve HTTP and the web page at each router."),
+    open_: bool = flag("Open the web page of the first router in the browser; implies --page.", name="--open"),
+    json: bool = JSON,
 ) -> None:
     """Run all routers of a network on this machine, each in its own process, until Ctrl-C.
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions
 from cbnet.cli.operation.durable_backup import backup, restore
-from cbnet.cli.operation.durable_messages import Account, Name, described, move, peek, purge, unacknowledged
+from cbnet.cli.operation.durable_messages import ACCOUNT, NAME, described, move, peek, purge, unacknowledged
 from cbnet.cli.options import (
-    Confirm,
-    Json,
+    CONFIRM,
+    JSON,
     argument,
     confirm,
     dead_letter_option,
     flag,
     limit_option,
-    with_options,
 )
 from cbnet.errors import InputError
 
@@ -28,11 +27,8 @@ if TYPE_CHECKING:
     from cbnet.network.protocol.durable_frames import Policy
     from cbnet.network.protocol.durable_operation_frames import AccountField, DurableReport, HistoryField, JournalField
 
-Home = Annotated[str, argument("ROUTER", "Name of the router.")]
 
-
-@with_options
-def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
+def list_(json: bool = JSON, *, connection: ConnectionOptions) -> None:
     """List the durable subscriptions of routers and their histories, and other routers that have some.
 
     Those of all accounts need the right `watch` or `manage`.
@@ -42,23 +38,22 @@ def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
     connection.with_each(partial(_print_report, json=json), json)
 
 
-@with_options
 def limit(
-    name: Name,
-    account: Account = None,
-    max_messages: Annotated[int | None, limit_option("--max-messages", default="no change")] = None,
-    max_bytes: Annotated[int | None, limit_option("--max-bytes", default="no change")] = None,
-    max_age: Annotated[float | None, limit_option("--max-age", default="no change")] = None,
-    drop_oldest: Annotated[
-        bool | None,
-        flag(
-            "--drop-oldest/--refuse", "Beyond a limit, drop the oldest messages, or refuse new ones.", shown="no change"
-        ),
-    ] = None,
-    max_deliveries: Annotated[int | None, limit_option("--max-deliveries", default="no change")] = None,
-    dead_letter: Annotated[str | None, dead_letter_option("no change")] = None,
-    confirmed: Confirm = None,
-    json: Json = False,
+    name: str = NAME,
+    account: str | None = ACCOUNT,
+    max_messages: int | None = limit_option("--max-messages", default="no change"),
+    max_bytes: int | None = limit_option("--max-bytes", default="no change"),
+    max_age: float | None = limit_option("--max-age", default="no change"),
+    drop_oldest: bool | None = flag(
+        "Beyond a limit, drop the oldest messages, or refuse new ones.",
+        name="--drop-oldest/--refuse",
+        shown="no change",
+        default=None,
+    ),
+    max_deliveries: int | None = limit_option("--max-deliveries", default="no change"),
+    dead_letter: str | None = dead_letter_option("no change"),
+    confirmed: list[str] | None = CONFIRM,
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:
@@ -94,12 +89,11 @@ def limit(
             print_note(f"{name} at {client.router}: {limits}")
 
 
-@with_options
 def remove(
-    name: Name,
-    account: Account = None,
-    confirmed: Confirm = None,
-    json: Json = False,
+    name: str = NAME,
+    account: str | None = ACCOUNT,
+    confirmed: list[str] | None = CONFIRM,
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:
@@ -123,8 +117,13 @@ def remove(
             print_note(f"removed {name} at {client.router}, with {unacknowledged(messages)}")
 
 
-@with_options
-def forget(home: Home, confirmed: Confirm = None, json: Json = False, *, connection: ConnectionOptions) -> None:
+def forget(
+    home: str = argument(..., "ROUTER", "Name of the router."),
+    confirmed: list[str] | None = CONFIRM,
+    json: bool = JSON,
+    *,
+    connection: ConnectionOptions,
+) -> None:
     """Forget the durable subscriptions of a router that will not return, so that no publisher waits for it.
 
     Needs the right `manage`, and the name of that router as a confirmation.

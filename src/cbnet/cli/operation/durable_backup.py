@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, argument, with_options
+from cbnet.cli.options import JSON, argument
 
 
-@with_options
 def backup(
-    name: Annotated[str | None, argument("NAME", "Name of the backup; by default the time.")] = None,
-    json: Json = False,
+    name: str | None = argument(None, "NAME", "Name of the backup; by default the time."),
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:
@@ -32,11 +30,10 @@ def backup(
             print_note(f"{client.router} has backed up its journal to {file}")
 
 
-@with_options
 def restore(
-    file: Annotated[Path, argument("FILE", "A backup.")],
-    folder: Annotated[Path, argument("FOLDER", "Folder of the journal, which has none.")],
-    json: Json = False,
+    file: Path = argument(..., "FILE", "A backup."),
+    folder: Path = argument(..., "FOLDER", "Folder of the journal, which has none."),
+    json: bool = JSON,
 ) -> None:
     """Restore a backup as the journal of a router, on its machine, before the router is started.
 

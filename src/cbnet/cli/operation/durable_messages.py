@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Confirm, Json, argument, confirm, count_option, option, with_options
+from cbnet.cli.options import CONFIRM, JSON, argument, confirm, count_option, option
 
-Name = Annotated[str, argument("NAME", "Name of the durable subscription.")]
-Account = Annotated[
-    str | None, option("--account", "NAME", "Account of the durable subscription.", shown="that of the client")
-]
-Matching = Annotated[str | None, argument("PREDICATE", "Only messages that match this predicate, in quotes.")]
-First = Annotated[int, option("--first", "OFFSET", "Only messages from this offset on.", min=1)]
+NAME = argument(..., "NAME", "Name of the durable subscription.")
+ACCOUNT = option(None, "NAME", "Account of the durable subscription.", name="--account", shown="that of the client")
+MATCHING = argument(None, "PREDICATE", "Only messages that match this predicate, in quotes.")
+FIRST = option(1, "OFFSET", "Only messages from this offset on.", name="--first", least=1)
 
 
-@with_options
 def peek(
-    name: Name,
-    predicate: Matching = None,
-    first: First = 1,
-    count: Annotated[int, count_option("Maximum number of messages.")] = 20,
-    account: Account = None,
-    json: Json = False,
+    name: str = NAME,
+    predicate: str | None = MATCHING,
+    first: int = FIRST,
+    count: int = count_option(20, "Maximum number of messages."),
+    account: str | None = ACCOUNT,
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:
@@ -48,16 +44,15 @@ def peek(
             print(f"{each.offset}  {stored}  {sent}  {message_line(each.message, each.payload)}")
 
 
-@with_options
 def move(
-    name: Name,
-    to: Annotated[str, argument("TO", "Name of the durable subscription that gets the messages.")],
-    predicate: Matching = None,
-    first: First = 1,
-    count: Annotated[int | None, count_option("Maximum number of messages.")] = None,
-    account: Account = None,
-    confirmed: Confirm = None,
-    json: Json = False,
+    name: str = NAME,
+    to: str = argument(..., "TO", "Name of the durable subscription that gets the messages."),
+    predicate: str | None = MATCHING,
+    first: int = FIRST,
+    count: int | None = count_option(None, "Maximum number of messages."),
+    account: str | None = ACCOUNT,
+    confirmed: list[str] | None = CONFIRM,
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:
@@ -79,15 +74,14 @@ def move(
             print_note(f"moved {plural(moved, 'message')} of {name} at {client.router} to {to}")
 
 
-@with_options
 def purge(
-    name: Name,
-    predicate: Matching = None,
-    first: First = 1,
-    count: Annotated[int | None, count_option("Maximum number of messages.")] = None,
-    account: Account = None,
-    confirmed: Confirm = None,
-    json: Json = False,
+    name: str = NAME,
+    predicate: str | None = MATCHING,
+    first: int = FIRST,
+    count: int | None = count_option(None, "Maximum number of messages."),
+    account: str | None = ACCOUNT,
+    confirmed: list[str] | None = CONFIRM,
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:

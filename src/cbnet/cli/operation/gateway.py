@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json, argument, flag
+from cbnet.cli.options import JSON, argument, flag
 
 if TYPE_CHECKING:
     from cbnet.network.protocol.addresses import Address
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def gateway(
-    config: Annotated[Path, argument("CONFIG.toml", "File with a table for each domain.")],
-    check: Annotated[bool, flag("--check", "Check the file and exit.")] = False,
-    json: Json = False,
+    config: Path = argument(..., "CONFIG.toml", "File with a table for each domain."),
+    check: bool = flag("Check the file and exit."),
+    json: bool = JSON,
 ) -> None:
     """Run a gateway, a router in two or more networks, until Ctrl-C or SIGTERM. SIGHUP reloads the file.
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from cbnet.cli.console import print_json
-from cbnet.cli.options import Json, argument, flag, option, timeout_option
+from cbnet.cli.options import JSON, argument, flag, option, timeout_option
 from cbnet.errors import CbnetError
 
 _MAX_RESPONSE = 1 << 16  # bytes
 
 
 def health(
-    http_address: Annotated[
-        str, argument("[ADDRESS]", "HTTP address of the router (its setting `http`).")
-    ] = "127.0.0.1:9090",
-    ready: Annotated[bool, flag("--ready", "Fail also if the router is healthy but not ready.")] = False,
-    timeout: Annotated[float, timeout_option("Timeout for an answer, in seconds.")] = 3.0,
-    authority: Annotated[
-        str | None,
-        option("--authority", "FILE", "Use TLS, and trust the authority in this file; `system`: those of this system."),
-    ] = None,
-    json: Json = False,
+    http_address: str = argument("127.0.0.1:9090", "[ADDRESS]", "HTTP address of the router (its setting `http`)."),
+    ready: bool = flag("Fail also if the router is healthy but not ready."),
+    timeout: float = timeout_option(3.0, "Timeout for an answer, in seconds."),
+    authority: str | None = option(
+        None, "FILE", "Use TLS, and trust the authority in this file; `system`: those of this system."
+    ),
+    json: bool = JSON,
 ) -> None:
     """Print a router's health; fail (exit 1) if it is not healthy or does not answer.
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json, argument, option
+from cbnet.cli.options import JSON, argument, option
 
 
 def keypair(
-    name: Annotated[str, argument("ROUTER", "Name of the router.")],
-    output: Annotated[
-        Path | None, option("--output -o", "FILE", "File for the private key.", shown="ROUTER.key")
-    ] = None,
-    json: Json = False,
+    name: str = argument(..., "ROUTER", "Name of the router."),
+    output: Path | None = option(None, "FILE", "File for the private key.", name="--output -o", shown="ROUTER.key"),
+    json: bool = JSON,
 ) -> None:
     """Write a new private key to a file, and print the public key for the configuration of all routers.
 

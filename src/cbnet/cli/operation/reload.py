@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import print_json
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Confirm, Json, confirm, timeout_option, with_options
+from cbnet.cli.options import CONFIRM, JSON, confirm, timeout_option
 
 if TYPE_CHECKING:
     from cbnet.network import Client
 
 
-@with_options
 def reload(
-    timeout: Annotated[float, timeout_option("Timeout for each router, in seconds.")] = 30.0,
-    confirmed: Confirm = None,
-    json: Json = False,
+    timeout: float = timeout_option(30.0, "Timeout for each router, in seconds."),
+    confirmed: list[str] | None = CONFIRM,
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Commit, Json, Scheme, Trees, flag, option
+from cbnet.cli.options import COMMIT, JSON, SCHEME, TREES, flag, option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,56 +21,37 @@ _PAGE_ADDRESS = "127.0.0.1:9090"
 
 
 def router(
-    config: Annotated[Path | None, option("--config -c", "FILE", "Configuration file (TOML).")] = None,
-    name: Annotated[str | None, option("--name", "NAME", "Name of the router.")] = None,
-    listen: Annotated[
-        str | None, option("--listen", "ADDRESS", "Address to listen on.", shown="127.0.0.1:4001")
-    ] = None,
-    neighbour: Annotated[
-        list[str] | None, option("--neighbour", "NAME=ADDRESS", "Neighbour to dial; repeatable.")
-    ] = None,
-    scheme: Scheme = None,
-    trees: Trees = None,
-    commit: Commit = None,
-    journal: Annotated[
-        str | None,
-        option(
-            "--journal",
-            "PLACE",
-            "Folder, or address of a PostgreSQL database, for durable subscriptions and the history.",
-            shown="no journal",
-        ),
-    ] = None,
-    history: Annotated[
-        str | None,
-        option(
-            "--history",
-            "PREDICATE",
-            "Keep the messages that match for subscriptions that begin in the past; needs --journal.",
-            shown="no history",
-        ),
-    ] = None,
-    http: Annotated[
-        str | None,
-        option(
-            "--http",
-            "ADDRESS",
-            "Address for HTTP clients, the web page, health and metrics, such as 127.0.0.1:9090.",
-            shown="no HTTP server",
-        ),
-    ] = None,
-    page: Annotated[
-        bool, flag("--page", f"Print the URL of the web page; without another --http, on {_PAGE_ADDRESS}.")
-    ] = False,
-    log: Annotated[str | None, option("--log", "FORMAT", "Log format: text or json.", shown="text")] = None,
-    set: Annotated[
-        list[str] | None, option("--set", "KEY=VALUE", "Set any other key of the configuration file; repeatable.")
-    ] = None,
-    print_: Annotated[
-        bool, flag("--print", "Print the whole configuration with the source of each value, and exit.")
-    ] = False,
-    check: Annotated[bool, flag("--check", "Check the configuration and exit.")] = False,
-    json: Json = False,
+    config: Path | None = option(None, "FILE", "Configuration file (TOML).", name="--config -c"),
+    name: str | None = option(None, "NAME", "Name of the router."),
+    listen: str | None = option(None, "ADDRESS", "Address to listen on.", shown="127.0.0.1:4001"),
+    neighbour: list[str] | None = option(None, "NAME=ADDRESS", "Neighbour to dial; repeatable."),
+    scheme: str | None = SCHEME,
+    trees: int | None = TREES,
+    commit: str | None = COMMIT,
+    journal: str | None = option(
+        None,
+        "PLACE",
+        "Folder, or address of a PostgreSQL database, for durable subscriptions and the history.",
+        shown="no journal",
+    ),
+    history: str | None = option(
+        None,
+        "PREDICATE",
+        "Keep the messages that match for subscriptions that begin in the past; needs --journal.",
+        shown="no history",
+    ),
+    http: str | None = option(
+        None,
+        "ADDRESS",
+        "Address for HTTP clients, the web page, health and metrics, such as 127.0.0.1:9090.",
+        shown="no HTTP server",
+    ),
+    page: bool = flag(f"Print the URL of the web page; without another --http, on {_PAGE_ADDRESS}."),
+    log: str | None = option(None, "FORMAT", "Log format: text or json.", shown="text"),
+    set: list[str] | None = option(None, "KEY=VALUE", "Set any other key of the configuration file; repeatable."),
+    print_: bool = flag("Print the whole configuration with the source of each value, and exit.", name="--print"),
+    check: bool = flag("Check the configuration and exit."),
+    json: bool = JSON,
 ) -> None:
     """Run a router until Ctrl-C or SIGTERM. SIGHUP and `cbnet reload` have it read its --config FILE again.
 

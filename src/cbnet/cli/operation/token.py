@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json, argument
+from cbnet.cli.options import JSON, argument
 
 
 def token(
-    name: Annotated[str, argument("NAME", "Name of the client.")],
-    json: Json = False,
+    name: str = argument(..., "NAME", "Name of the client."),
+    json: bool = JSON,
 ) -> None:
     """Print a new token for a client, and the table for the router's configuration file. Nothing is stored.
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import plural, print_json, print_note, progress_bar
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, option, with_options
+from cbnet.cli.options import JSON, option
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
     from cbnet.network.service.verification import TableDifference, Verification
 
 
-@with_options
 def verify(
-    fib: Annotated[
-        Path | None,
-        option("--fib", "FOLDER", "Folder of a network built by the pipeline: compare with its compiled tables."),
-    ] = None,
-    json: Json = False,
+    fib: Path | None = option(
+        None, "FOLDER", "Folder of a network built by the pipeline: compare with its compiled tables."
+    ),
+    json: bool = JSON,
     *,
     connection: ConnectionOptions,
 ) -> None:

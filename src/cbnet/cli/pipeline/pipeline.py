@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json, argument, flag, option, output_option, with_options
+from cbnet.cli.options import JSON, argument, flag, option, output_option
 from cbnet.cli.pipeline.spark_options import SessionOptions
 from cbnet.errors import InputError
 from cbnet.files import unwritable
@@ -18,30 +18,22 @@ if TYPE_CHECKING:
     from cbnet.pipeline.spark.session import LazySession
 _NAME = "cbnet pipeline"  # of sessions
 
-File = Annotated[Path, argument("CONFIG.toml", "Pipeline configuration.")]
-Output = Annotated[str | None, output_option("Folder for the results, instead of the configuration's.")]
+FILE = argument(..., "CONFIG.toml", "Pipeline configuration.")
+OUTPUT = output_option(None, "Folder for the results, instead of the configuration's.")
 
 
-Start = Annotated[
-    list[str] | None,
-    option("--from", "STAGE", "Run this stage and all that depend on it, even if they are done; repeatable."),
-]
-Only = Annotated[list[str] | None, option("--only", "STAGE", "Run no other stage; repeatable.")]
-Force = Annotated[bool, flag("--force", "Run also stages that are done.")]
-Plan = Annotated[bool, flag("--plan", "Show which stages would run and why, and run none.")]
-
-
-@with_options
 def run(
-    config: File,
-    start: Start = None,
-    only: Only = None,
-    force: Force = False,
-    plan: Plan = False,
+    config: Path = FILE,
+    start: list[str] | None = option(
+        None, "STAGE", "Run this stage and all that depend on it, even if they are done; repeatable.", name="--from"
+    ),
+    only: list[str] | None = option(None, "STAGE", "Run no other stage; repeatable."),
+    force: bool = flag("Run also stages that are done."),
+    plan: bool = flag("Show which stages would run and why, and run none."),
     *,
     session: SessionOptions,
-    output: Output = None,
-    json: Json = False,
+    output: str | None = OUTPUT,
+    json: bool = JSON,
 ) -> None:
     """Run the stages that are not done yet, and compare Table 1 with the paper's.
 
@@ -94,7 +86,7 @@ def _needed(session: LazySession, configuration: Config) -> Any:
     return session.start() if needs_spark(configuration) else None
 
 
-def init(file: Annotated[Path, argument("FILE", "File to write.")] = Path("pipeline.toml")) -> None:
+def init(file: Path = argument(Path("pipeline.toml"), "FILE", "File to write.")) -> None:
     """Write a commented configuration that runs as it is."""
     from importlib.resources import files
 
@@ -109,8 +101,7 @@ def init(file: Annotated[Path, argument("FILE", "File to write.")] = Path("pipel
     print_note(f"{file}: run it with `cbnet pipeline run {file}`")
 
 
-@with_options
-def status(config: File, *, session: SessionOptions, output: Output = None, json: Json = False) -> None:
+def status(config: Path = FILE, *, session: SessionOptions, output: str | None = OUTPUT, json: bool = JSON) -> None:
     """Show the state of each stage: done, stale (parameters or inputs changed), damaged (files are lost) or missing."""
     from cbnet.cli.pipeline.plan_output import show_leftovers, show_states, state_members
     from cbnet.pipeline.run.configuration import read_config
@@ -136,12 +127,10 @@ def status(config: File, *, session: SessionOptions, output: Output = None, json
 
 
 def estimate(
-    config: File,
-    descriptors: Annotated[
-        int | None, option("--descriptors", "N", "Descriptors of the population.", shown="as in the run", min=1)
-    ] = None,
-    output: Output = None,
-    json: Json = False,
+    config: Path = FILE,
+    descriptors: int | None = option(None, "N", "Descriptors of the population.", shown="as in the run", least=1),
+    output: str | None = OUTPUT,
+    json: bool = JSON,
 ) -> None:
     """Show what a run costs per stage, and what N descriptors would cost at most.
 
@@ -161,8 +150,7 @@ def estimate(
     (print_estimate if json else show_estimate)(costs, measured, factor)
 
 
-@with_options
-def clean(config: File, *, session: SessionOptions, output: Output = None, json: Json = False) -> None:
+def clean(config: Path = FILE, *, session: SessionOptions, output: str | None = OUTPUT, json: bool = JSON) -> None:
     """Delete old and abandoned snapshots, and results of stages that the configuration no longer has.
 
     `cbnet pipeline status` names them. Files that no run has written are not touched.
@@ -183,18 +171,15 @@ def clean(config: File, *, session: SessionOptions, output: Output = None, json:
             print_note(f"{plan.out}: nothing to delete")
 
 
-@with_options
 def table(
-    config: File,
-    router: Annotated[str, argument("ROUTER", "Name of the router.")],
-    file: Annotated[str, output_option("Table file to write: a path or a URI.", "TABLE")],
-    tree: Annotated[int | None, option("--tree", "N", "Number of the tree.", shown="all, folded", min=1)] = None,
-    results: Annotated[
-        str | None, option("--results", "FOLDER", "Folder of the results.", shown="the configuration's")
-    ] = None,
+    config: Path = FILE,
+    router: str = argument(..., "ROUTER", "Name of the router."),
+    file: str = output_option(..., "Table file to write: a path or a URI.", "TABLE"),
+    tree: int | None = option(None, "N", "Number of the tree.", shown="all, folded", least=1),
+    results: str | None = option(None, "FOLDER", "Folder of the results.", shown="the configuration's"),
     *,
     session: SessionOptions,
-    json: Json = False,
+    json: bool = JSON,
 ) -> None:
     """Extract the table of one router from the stored tables of all, as a compiled table.
 

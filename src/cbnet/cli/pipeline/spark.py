@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
-from cbnet.cli.options import Json, argument, flag, option, output_option, with_options
-from cbnet.cli.pipeline.spark_options import DryRun, MatchOptions, SessionOptions, Tables, check_output, check_tables
+from cbnet.cli.options import JSON, argument, flag, option, output_option
+from cbnet.cli.pipeline.spark_options import DRY_RUN, TABLES, MatchOptions, SessionOptions, check_output, check_tables
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,20 +21,18 @@ if TYPE_CHECKING:
 _BECOMES = {"time": "string 2024-05-01T10:00:00.000000000Z", "absent": "always absent", None: "not a value"}
 
 
-@with_options
 def match(
-    messages: Annotated[list[str], argument("MESSAGES...", "Message files or folders.")],
-    rules: Tables,
-    output: Annotated[str | None, output_option("Folder for the results.")] = None,
-    format: Annotated[
-        str | None,
-        option("--format", "NAME", "parquet, orc, json, csv, or a preset such as flights.", shown="from the file name"),
-    ] = None,
+    messages: list[str] = argument(..., "MESSAGES...", "Message files or folders."),
+    rules: list[str] = TABLES,
+    output: str | None = output_option(None, "Folder for the results."),
+    format: str | None = option(
+        None, "NAME", "parquet, orc, json, csv, or a preset such as flights.", shown="from the file name"
+    ),
     *,
     options: MatchOptions,
     session: SessionOptions,
-    dry_run: DryRun = False,
-    json: Json = False,
+    dry_run: bool = DRY_RUN,
+    json: bool = JSON,
 ) -> None:
     """Match messages on Spark; write OUTPUT/matches by rule, and OUTPUT/counts.
 
@@ -59,29 +57,20 @@ def match(
     raise typer.Exit(2 if summary.rejected else 0)
 
 
-@with_options
 def stream(
-    rules: Tables,
-    messages: Annotated[
-        str, argument("[MESSAGES]", "Folder where new message files appear; none for kafka and cbnet.")
-    ] = "",
-    output: Annotated[str | None, output_option("Folder for the results.")] = None,
-    format: Annotated[
-        str | None, option("--format", "NAME", "parquet, orc, json, csv, kafka or cbnet.", shown="from the folder name")
-    ] = None,
+    rules: list[str] = TABLES,
+    messages: str = argument("", "[MESSAGES]", "Folder where new message files appear; none for kafka and cbnet."),
+    output: str | None = output_option(None, "Folder for the results."),
+    format: str | None = option(None, "NAME", "parquet, orc, json, csv, kafka or cbnet.", shown="from the folder name"),
     *,
     options: MatchOptions,
-    compact: Annotated[
-        int, option("--compact", "N", "Merge the files of N batches into those of one; 0: never.", min=0)
-    ] = 0,
-    checkpoint: Annotated[
-        str | None, option("--checkpoint", "FOLDER", "Checkpoint for restarts.", shown="OUTPUT/_checkpoint")
-    ] = None,
-    once: Annotated[bool, flag("--once", "Match the messages that exist now, and exit.")] = False,
-    every: Annotated[float, option("--every", "S", "Batch interval, in seconds.", min=0)] = 0.0,
+    compact: int = option(0, "N", "Merge the files of N batches into those of one; 0: never.", least=0),
+    checkpoint: str | None = option(None, "FOLDER", "Checkpoint for restarts.", shown="OUTPUT/_checkpoint"),
+    once: bool = flag("Match the messages that exist now, and exit."),
+    every: float = option(0.0, "S", "Batch interval, in seconds.", least=0),
     session: SessionOptions,
-    dry_run: DryRun = False,
-    json: Json = False,
+    dry_run: bool = DRY_RUN,
+    json: bool = JSON,
 ) -> None:
     """Match messages as they arrive, exactly once, until interrupted. A new table is used from the next batch on.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.options import flag, option
 from cbnet.errors import InputError
@@ -27,19 +27,14 @@ class ErrorPolicy(StrEnum):
 class SessionOptions:
     """Where Spark runs, and its settings."""
 
-    master: Annotated[
-        str | None,
-        option(
-            "--master",
-            "URL",
-            "Spark master: local[*], spark://host:7077, yarn or k8s://…",
-            shown="of spark-submit or spark-defaults.conf, else local[*]",
-        ),
-    ] = None
-    remote: Annotated[
-        str | None, option("--remote", "URL", "Spark Connect server, such as sc://host:15002.", shown="SPARK_REMOTE")
-    ] = None
-    conf: Annotated[list[str] | None, option("--conf", "KEY=VALUE", "Spark setting; repeatable.")] = None
+    master: str | None = option(
+        None,
+        "URL",
+        "Spark master: local[*], spark://host:7077, yarn or k8s://…",
+        shown="of spark-submit or spark-defaults.conf, else local[*]",
+    )
+    remote: str | None = option(None, "URL", "Spark Connect server, such as sc://host:15002.", shown="SPARK_REMOTE")
+    conf: list[str] | None = option(None, "KEY=VALUE", "Spark setting; repeatable.")
 
     def session(self, name: str, *, classic: bool = False) -> LazySession:
         """Return the session of a command, which starts when it is needed."""
@@ -52,37 +47,21 @@ class SessionOptions:
 class MatchOptions:
     """The form of messages, and of the results."""
 
-    schema: Annotated[
-        str | None, option("--schema", "DDL", "Columns, such as 'id bigint, price double'.", shown="from the files")
-    ] = None
-    reader_options: Annotated[
-        list[str] | None, option("--option", "KEY=VALUE", "Option of Spark's reader; repeatable.")
-    ] = None
-    select: Annotated[
-        list[str] | None, option("--select", "COLUMN", "Column of the result; repeatable.", shown="all")
-    ] = None
-    column: Annotated[list[str] | None, option("--column", "COLUMN", "Column to match; repeatable.", shown="all")] = (
-        None
+    schema: str | None = option(None, "DDL", "Columns, such as 'id bigint, price double'.", shown="from the files")
+    reader_options: list[str] | None = option(
+        None, "KEY=VALUE", "Option of Spark's reader; repeatable.", name="--option"
     )
-    filters: Annotated[bool, flag("--filters", "Write a row for each matching filter, with its text.")] = False
-    buckets: Annotated[
-        int | None,
-        option(
-            "--buckets",
-            "N",
-            "Buckets to which rules are hashed; 0 writes without a shuffle.",
-            shown="16; of a stream, 4",
-            min=0,
-        ),
-    ] = None
-    on_error: Annotated[
-        ErrorPolicy,
-        option(
-            "--on-error",
-            "",
-            "Policy for invalid messages; column: write them to OUTPUT/rejected, with the reason in a column.",
-        ),
-    ] = ErrorPolicy.COLUMN
+    select: list[str] | None = option(None, "COLUMN", "Column of the result; repeatable.", shown="all")
+    column: list[str] | None = option(None, "COLUMN", "Column to match; repeatable.", shown="all")
+    filters: bool = flag("Write a row for each matching filter, with its text.")
+    buckets: int | None = option(
+        None, "N", "Buckets to which rules are hashed; 0 writes without a shuffle.", shown="16; of a stream, 4", least=0
+    )
+    on_error: ErrorPolicy = option(
+        ErrorPolicy.COLUMN,
+        "",
+        "Policy for invalid messages; column: write them to OUTPUT/rejected, with the reason in a column.",
+    )
 
     def members(self) -> dict[str, Any]:
         """Return the options as members of a job or stream."""
@@ -93,10 +72,10 @@ class MatchOptions:
         }  # fmt: skip
 
 
-Tables = Annotated[
-    list[str], option("--rules -r", "FILE", "Compiled table (.cbt) or rule file; repeat it for the parts of one table.")
-]
-DryRun = Annotated[bool, flag("--dry-run", "Show the attributes of the columns, and match nothing.")]
+TABLES = option(
+    ..., "FILE", "Compiled table (.cbt) or rule file; repeat it for the parts of one table.", name="--rules -r"
+)
+DRY_RUN = flag("Show the attributes of the columns, and match nothing.", name="--dry-run")
 
 
 def check_output(output: str | None, *, is_dry_run: bool) -> None:

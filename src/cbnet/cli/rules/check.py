@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Dialect, Json, argument
+from cbnet.cli.options import DIALECT, JSON, argument
 
 if TYPE_CHECKING:
     from cbnet.language import Predicate
 
 
 def check(
-    text: Annotated[str, argument("TEXT", "Predicate, in quotes.")],
-    dialect: Dialect = "cbnet",
-    json: Json = False,
+    text: str = argument(..., "TEXT", "Predicate, in quotes."),
+    dialect: str = DIALECT,
+    json: bool = JSON,
 ) -> None:
     """Parse a predicate, and show its normal form, its reduction and its size.
 

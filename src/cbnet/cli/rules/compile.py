@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import plural, print_json
-from cbnet.cli.options import Dialect, Json, Rules, flag, option, output_option
+from cbnet.cli.options import DIALECT, JSON, RULES, flag, option, output_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def compile(
-    rules: Rules,
-    output: Annotated[Path, output_option("Table file to write, usually *.cbt.", metavar="TABLE")],
-    engine: Annotated[str, option("--engine", "NAME", "Matching engine: pivot, counting, tags or bloom.")] = "pivot",
-    reduce: Annotated[
-        bool, flag("--reduce/--no-reduce", "Omit filters that another filter of the same rule covers.")
-    ] = True,
-    dialect: Dialect = "cbnet",
-    json: Json = False,
+    rules: Path = RULES,
+    output: Path = output_option(..., "Table file to write, usually *.cbt.", metavar="TABLE"),
+    engine: str = option("pivot", "NAME", "Matching engine: pivot, counting, tags or bloom."),
+    reduce: bool = flag(
+        "Omit filters that another filter of the same rule covers.", name="--reduce/--no-reduce", default=True
+    ),
+    dialect: str = DIALECT,
+    json: bool = JSON,
 ) -> None:
     """Compile rules to a table file, which many processes can map into memory at once.
 

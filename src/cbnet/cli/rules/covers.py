@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import print_json
-from cbnet.cli.options import Dialect, Json, argument
+from cbnet.cli.options import DIALECT, JSON, argument
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def covers(
-    wide: Annotated[str, argument("A", "Wide predicate, in quotes.")],
-    narrow: Annotated[str, argument("B", "Narrow predicate, in quotes.")],
-    dialect: Dialect = "cbnet",
-    json: Json = False,
+    wide: str = argument(..., "A", "Wide predicate, in quotes."),
+    narrow: str = argument(..., "B", "Narrow predicate, in quotes."),
+    dialect: str = DIALECT,
+    json: bool = JSON,
 ) -> None:
     """Test whether every message that matches B also matches A; if not, show a counter-example.
 

@@ -6,10 +6,10 @@ import json as json_text
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import add_cells, bar_grid, new_grid, print_json, quote_rule, results_console
-from cbnet.cli.options import Dialect, Json, argument
+from cbnet.cli.options import DIALECT, JSON, argument
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -23,9 +23,9 @@ _FILTERS = {
 
 
 def inspect(
-    table: Annotated[Path, argument("TABLE", "Compiled table (.cbt), or a rule file.")],
-    dialect: Dialect = "cbnet",
-    json: Json = False,
+    table: Path = argument(..., "TABLE", "Compiled table (.cbt), or a rule file."),
+    dialect: str = DIALECT,
+    json: bool = JSON,
 ) -> None:
     """Verify a compiled table, and show its contents and the size of its parts.
 

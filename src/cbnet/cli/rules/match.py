@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import typer
 
 from cbnet.cli.console import print_note
-from cbnet.cli.options import Dialect, Json, Rules, argument, flag, option, output_option, with_options
+from cbnet.cli.options import DIALECT, JSON, RULES, argument, flag, option, output_option
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 from cbnet.processors import available_processors
@@ -35,19 +35,16 @@ _MAX_THREADS = 8
 class ResultOptions:
     """The destination and the form of the results."""
 
-    output: Annotated[
-        Path | None,
-        output_option("File for the messages with the names of their rules: .parquet, .csv, .arrow, .jsonl.", "FILE"),
-    ] = None
-    column: Annotated[str | None, option("--column", "NAME", "Column of rule names in the file.", shown="rules")] = None
-    rows: Annotated[bool, flag("--rows", "Write one row per match, in place of a list of rules.")] = False
-    events: Annotated[bool, flag("--events", "Write only the messages that match, unchanged.")] = False
-    split: Annotated[
-        Path | None, option("--split", "FOLDER", "Write the messages of each rule to a file of its own.")
-    ] = None
-    explain: Annotated[
-        list[str] | None, option("--explain -e", "RULE", "Explain one rule by name, or every rule with `all`.")
-    ] = None
+    output: Path | None = output_option(
+        None, "File for the messages with the names of their rules: .parquet, .csv, .arrow, .jsonl.", "FILE"
+    )
+    column: str | None = option(None, "NAME", "Column of rule names in the file.", shown="rules")
+    rows: bool = flag("Write one row per match, in place of a list of rules.")
+    events: bool = flag("Write only the messages that match, unchanged.")
+    split: Path | None = option(None, "FOLDER", "Write the messages of each rule to a file of its own.")
+    explain: list[str] | None = option(
+        None, "RULE", "Explain one rule by name, or every rule with `all`.", name="--explain -e"
+    )
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
@@ -64,17 +61,16 @@ class ResultOptions:
             raise InputError("--explain prints its results", hint="remove the options that write files or events")
 
 
-@with_options
 def match(
-    rules: Rules,
-    messages: Annotated[
-        str, argument("[MESSAGES]", "Message file: JSON Lines, .parquet, .csv or .arrow; - is standard input.")
-    ] = "-",
+    rules: Path = RULES,
+    messages: str = argument(
+        "-", "[MESSAGES]", "Message file: JSON Lines, .parquet, .csv or .arrow; - is standard input."
+    ),
     *,
     options: ResultOptions,
-    verify: Annotated[bool, flag("--verify", "Verify every byte of a compiled table first.")] = False,
-    dialect: Dialect = "cbnet",
-    json: Json = False,
+    verify: bool = flag("Verify every byte of a compiled table first."),
+    dialect: str = DIALECT,
+    json: bool = JSON,
 ) -> None:
     """Print the rules that each message matches, or write them to a file.
 

@@ -9,8 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from cbnet.cli.options import argument, flag, option, with_options
 from cbnet.errors import CbnetError, InputError
-from cbnet_lab.bench.plan_options import numbers, option, seed
+from cbnet_lab.bench.plan_options import numbers, seed
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable
 from cbnet_lab.cli.bench.plan_command import plan_command
 
@@ -22,11 +23,11 @@ class Plan:
     Example: count field
     """
 
-    place: str = option(..., "PLACE", "Where.", name="", shown=False)
+    place: str = argument(..., "PLACE", "Where.", shown=False)
     sizes: tuple[int, ...] = option("1,2", "N,...", "Sizes.", parse=numbers)
     kinds: tuple[str, ...] = option((), "KIND", "Kinds; repeatable.", name="--kind -k")
     limit: int | None = option(None, "N", "Limit.", least=1)
-    is_fast: bool = option(False, "", "Faster.", name="--fast")
+    is_fast: bool = flag("Faster.", name="--fast")
     seed: int = seed()
 
 
@@ -60,7 +61,7 @@ def count(monkeypatch):
     benchmark = Benchmark("sheep")
     monkeypatch.setitem(sys.modules, "sheep", benchmark)
     app = typer.Typer()
-    app.command()(plan_command("count", Plan, "sheep"))
+    app.command()(with_options(plan_command(Plan, "sheep")))
 
     def run(*arguments):
         outcome = CliRunner().invoke(app, arguments)
