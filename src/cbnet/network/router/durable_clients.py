@@ -131,13 +131,15 @@ class DurableClientHandler:
 
     def remove(self, client: Link, frame: frames.DurableRemove) -> None:
         """Remove a durable subscription."""
-        messages = self._durable.registry.remove(self._owner(client, frame), frame.name)
+        account = self._owner(client, frame)
+        messages = self._durable.registry.remove(account, frame.name)
         self._audit(client, frame, "remove", messages=messages)
         self._answer(client, frames.DurableRemoved(frame.number, messages))
 
     def limit(self, client: Link, frame: frames.DurableLimit) -> None:
         """Change limits of a durable subscription."""
-        limits = self._durable.registry.limit(self._owner(client, frame), frame)
+        account = self._owner(client, frame)
+        limits = self._durable.registry.limit(account, frame)
         self._audit(client, frame, "limit", limits=str(limits))
         self._answer(client, frames.DurableLimited(frame.number, limits))
 
@@ -156,8 +158,9 @@ class DurableClientHandler:
 
     def purge(self, client: Link, frame: frames.DurablePurge) -> None:
         """Remove messages of a durable subscription."""
+        account = self._owner(client, frame)
         registry = self._durable.registry
-        registry.messages.purge(client.id, frame, registry.existing(self._owner(client, frame), frame.name))
+        registry.messages.purge(client.id, frame, registry.existing(account, frame.name))
         self._audit(client, frame, "purge")
 
     def _read(self, client: Link, frame: frames.DurablePeek | frames.DurableMove) -> DurableSubscription:
