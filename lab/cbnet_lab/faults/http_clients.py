@@ -13,7 +13,10 @@ from urllib.request import urlopen
 
 import msgspec
 import psutil
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
 from websockets.sync.client import ClientConnection, connect
+from websockets.uri import parse_uri
 
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.addresses import Address
@@ -23,10 +26,6 @@ _SMALL: Final = 4_096  # receive buffer of a client that never reads, in bytes
 _INTERVAL: Final = 0.1  # seconds between two health checks
 _TIMEOUT: Final = 10.0  # timeout of a health check, in seconds
 _CONFIRM: Final = 30.0  # timeout for the confirmation of a subscription, in seconds
-_UPGRADE: Final = (
-    "GET /ws HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-)
 
 
 def event_stream(http: Address, predicate: str) -> Iterator[dict[str, Any]]:
@@ -58,11 +57,43 @@ def stalled_client(http: Address) -> socket.socket:
     link = socket.socket()
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL)
     link.connect(tuple(http))
-    link.sendall(_UPGRADE.format(http).encode())
-    link.recv(_SMALL)
-    text = msgspec.json.encode({"op": "subscribe", "id": 1, "predicate": "true"})
-    link.sendall(bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text)  # a text frame; its mask is 0
+    WebSocketBytes(link, http).send(b'{"op":"subscribe","id":1,"predicate":"true"}')
     return link
+
+
+class WebSocketBytes:
+    """A WebSocket over a socket that the caller may write, too; nothing is read unasked, and pings are not answered."""
+
+    def __init__(self, link: socket.socket, http: Address, **headers: str) -> None:
+        """Send the handshake, and wait for its answer."""
+        self.link, self._protocol = link, ClientProtocol(parse_uri(url(http)), max_size=None)
+        self._events: list[Any] = []
+        request = self._protocol.connect()
+        request.headers.update(headers)
+        self._protocol.send_request(request)
+        self.send()
+        if self._receive() is None or self._protocol.handshake_exc is not None:
+            raise ConnectionError(f"no WebSocket: {self._protocol.handshake_exc}")
+
+    def send(self, *texts: bytes) -> None:
+        """Send text frames in one write."""
+        for text in texts:
+            self._protocol.send_text(text)
+        self.link.sendall(b"".join(self._protocol.data_to_send()))
+
+    def receive(self) -> tuple[Opcode | None, bytes]:
+        """Return the kind and the data of the next frame; None at the end of the connection."""
+        frame = self._receive()
+        return (frame.opcode, bytes(frame.data)) if isinstance(frame, Frame) else (None, b"")
+
+    def _receive(self) -> Any:
+        while not self._events:
+            data = self.link.recv(1 << 16)
+            if not data:
+                return None
+            self._protocol.receive_data(data)
+            self._events += self._protocol.events_received()
+        return self._events.pop(0)
 
 
 def url(http: Address) -> str:

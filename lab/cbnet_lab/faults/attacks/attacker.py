@@ -10,11 +10,12 @@ trial ──► name of an attack ──► attacker      it sets up the attack,
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from multiprocessing.connection import Connection
@@ -23,10 +24,11 @@ from typing import Any, Final
 import msgspec
 
 from cbnet.errors import CbnetError
-from cbnet.network import Client, Tls, connect
+from cbnet.network import Client, NotStored, Refused, Tls, connect
 from cbnet.network.protocol.frames import Close, Frame, RefusedFrame
 from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.faults.attacks.ring import ATTACKED, AttackedRing
+from cbnet_lab.faults.http_clients import WebSocketBytes
 
 Work = Callable[[], None]  # one step of an attack
 ENDED: Final = 30.0  # timeout for the last step of every work, in seconds
@@ -83,13 +85,22 @@ class Attacker:
     def connection(self, to: tuple[str, int]) -> socket.socket:
         """Return a connected socket, closed at the end."""
         opened = socket.create_connection(to, timeout=HTTP_TIMEOUT)
-        self.keep(opened)
-        return opened
-
-    def keep(self, opened: socket.socket) -> None:
-        """Close a socket at the end."""
         with self._lock:
             self.resources.callback(opened.close)
+        return opened
+
+    def brief_connection(self, to: tuple[str, int], context: ssl.SSLContext | None = None) -> socket.socket:
+        """Return a connected socket, closed when the trial stops the attack; context: of TLS, if it begins."""
+        opened = socket.create_connection(to, timeout=LINK_TIMEOUT)
+        if context is not None:
+            opened = context.wrap_socket(opened, server_hostname="127.0.0.1")
+        self.flood(opened)
+        return opened
+
+    def web_socket(self) -> WebSocketBytes:
+        """Return a WebSocket, closed at the end."""
+        http = self.target.http[ATTACKED]
+        return WebSocketBytes(self.connection(http), http, Authorization=f"Bearer {self.token}")
 
     def flood(self, opened: socket.socket) -> None:
         """Close a socket when the trial stops the attack, even while a step waits for it."""
@@ -127,6 +138,29 @@ class Attacker:
         for each in refusals:
             self.tell(each.reason)
         return len(frames) - len(refusals)
+
+    @contextmanager
+    def told(self, harm: str = "") -> Iterator[None]:
+        """Count a refusal as an answer, and go on; harm: what the attacker has achieved if nothing is refused."""
+        try:
+            yield
+        except (NotStored, Refused) as error:
+            self.tell(str(error))
+        else:
+            if harm:
+                self.harm(harm)
+
+    def publish_stored(self, client: Client, message: dict[str, Any], timeout: float) -> int:
+        """Publish a durable message of an honest client, which must be stored; return how many others refused it."""
+        try:
+            receipt = client.publish(message, durable=True, timeout=timeout)
+        except NotStored as error:
+            self.harm(f"a message was refused, or not stored: {error}")
+            return 0
+        if receipt is None or not receipt.subscriptions:
+            self.harm("a receipt counts no subscription")
+            return 0
+        return receipt.refused_by_others
 
     def harm(self, text: str) -> None:
         """Record what the attacker achieved and must not."""

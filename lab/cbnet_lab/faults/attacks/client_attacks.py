@@ -39,14 +39,14 @@ def conditions(attacker: Attacker) -> Sequence[Work]:
     attacker.link().subscribe([f"p + q + r + s + {n} < 0" for n in range(_CONDITIONS)])
     attacker.did("subscriptions", _CONDITIONS)
     message = encode(Publish(1, {name: list(range(_VALUES)) for name in "pqrs"}, [], b"", True))
-    return _floods(attacker, _PUBLISHERS, message, 1, "messages")
+    return link_floods(attacker, _PUBLISHERS, message, 1, "messages")
 
 
 def messages(attacker: Attacker) -> Sequence[Work]:
     """Publish small messages over as many links as an account may have."""
     frame = encode(Publish(0, {"airline": "YY", "price": 1}, [], b"", False))
     last = encode(Publish(1, {"airline": "YY", "price": 1}, [], b"", True))
-    return _floods(attacker, _LINKS, frame * (_BATCH - 1) + last, _BATCH, "messages")
+    return link_floods(attacker, _LINKS, frame * (_BATCH - 1) + last, _BATCH, "messages")
 
 
 def subscriptions(attacker: Attacker) -> Sequence[Work]:
@@ -56,12 +56,14 @@ def subscriptions(attacker: Attacker) -> Sequence[Work]:
     frames: list[Frame] = [Subscribe(id, text, 0) for id, text in enumerate(predicates, 1)]
     frames += [Unsubscribe(id) for id in range(1, len(names) + 1)]
     data = b"".join(map(encode, frames))
-    return _floods(attacker, _PUBLISHERS, data, len(names), "subscriptions")
+    return link_floods(attacker, _PUBLISHERS, data, len(names), "subscriptions")
 
 
 def predicates(attacker: Attacker) -> Sequence[Work]:
     """Subscribe to the longest predicates, others over each link, to some beyond the rights, and unsubscribe."""
-    return [work for link in range(_LINKS) for work in _floods(attacker, 1, _long_predicates(link), 4, "subscriptions")]
+    return [
+        work for link in range(_LINKS) for work in link_floods(attacker, 1, _long_predicates(link), 4, "subscriptions")
+    ]
 
 
 def _long_predicates(link: int) -> bytes:
@@ -80,17 +82,17 @@ def _long_predicates(link: int) -> bytes:
 def empty_subscriptions(attacker: Attacker) -> Sequence[Work]:
     """Subscribe as often as possible to nothing, over many links."""
     frames = (encode(Subscribe(id, "false", 0)) for id in range(1, _EMPTY))
-    return _floods(attacker, _LINKS, b"".join(frames), _EMPTY, "subscriptions")
+    return link_floods(attacker, _LINKS, b"".join(frames), _EMPTY, "subscriptions")
 
 
 def large_filters(attacker: Attacker) -> Sequence[Work]:
     """Subscribe to the longest constants, over many links."""
     frames = (encode(Subscribe(id, f'x = "{id:06}{"x" * _CONSTANT}"', 0)) for id in range(1, _LARGE + 1))
-    return _floods(attacker, _LINKS, b"".join(frames), _LARGE, "subscriptions")
+    return link_floods(attacker, _LINKS, b"".join(frames), _LARGE, "subscriptions")
 
 
-def _floods(attacker: Attacker, links: int, data: bytes, count: int, what: str) -> list[Work]:
-    """Return works that send the same frames over many links; count: of what they do."""
+def link_floods(attacker: Attacker, links: int, data: bytes, count: int, what: str, pause: float = 0.0) -> list[Work]:
+    """Return works that send the same frames over many links; count: of what they do. pause: between two sends."""
     opened = [attacker.link() for _ in range(links)]
 
     def flood() -> None:
@@ -100,7 +102,7 @@ def _floods(attacker: Attacker, links: int, data: bytes, count: int, what: str) 
             client.link.send(memoryview(data))
             attacker.did(what, count)
             attacker.did("answers", attacker.hear([*client.received()]))
-            if attacker.is_over.is_set():
+            if attacker.is_over.wait(pause):
                 return
 
     return [flood] * links
@@ -114,7 +116,7 @@ def slow_readers(attacker: Attacker) -> Sequence[Work]:
         reader.link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL)
         attacker.did("links that do not read")
     frame = encode(Publish(0, {"airline": "YY"}, [], _PAYLOAD, False))
-    return [*_floods(attacker, 1, frame * _BATCH, _BATCH, "messages"), partial(_keep_alive, attacker, readers)]
+    return [*link_floods(attacker, 1, frame * _BATCH, _BATCH, "messages"), partial(_keep_alive, attacker, readers)]
 
 
 def _keep_alive(attacker: Attacker, readers: list[RouterClient]) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Final
 
-from cbnet.network import DurableLimits, NotStored, Refused
+from cbnet.network import DurableLimits
 from cbnet.network.durable.histories.followers import MAX_CLIENT_REPLAYS
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.fields import Frame
@@ -55,11 +55,11 @@ def durable_filters(attacker: Attacker) -> Sequence[Work]:
         client = attacker.client()
         for number in count():
             text = " or ".join(f'text = "{number}-{n}-{"f" * _TEXT}"' for n in range(_FILTERS))
-            with _Told(attacker):
+            with attacker.told():
                 client.subscribe(text, durable=f"large-{thread}-{number}", timeout=ENDED).unsubscribe()
                 attacker.did("subscriptions")
             if number >= _WINDOW:
-                with _Told(attacker):
+                with attacker.told():
                     client.remove_durable(f"large-{thread}-{number - _WINDOW}", timeout=ENDED)
                     attacker.did("removals")
             if attacker.is_over.is_set():
@@ -88,15 +88,7 @@ def full_subscriptions(attacker: Attacker) -> Sequence[Work]:
     orders = count()
 
     def publish() -> None:
-        try:
-            receipt = victim.publish({"order": next(orders)}, durable=True, timeout=ENDED)
-        except NotStored as error:
-            attacker.harm(f"a message was refused: {error}")
-        else:
-            if receipt is None or not receipt.subscriptions:
-                attacker.harm("a message was not stored")
-            else:
-                attacker.did("refusals", receipt.refused_by_others)
+        attacker.did("refusals", attacker.publish_stored(victim, {"order": next(orders)}, ENDED))
         attacker.is_over.wait(_PACE)
 
     def remove() -> None:
@@ -106,21 +98,6 @@ def full_subscriptions(attacker: Attacker) -> Sequence[Work]:
 
     attacker.resources.callback(remove)
     return [publish]
-
-
-class _Told:
-    """Counts a refusal as an answer, and goes on."""
-
-    def __init__(self, attacker: Attacker) -> None:
-        self._attacker = attacker
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if isinstance(error, Refused):
-            self._attacker.tell(str(error))
-        return isinstance(error, Refused)
 
 
 def replays(attacker: Attacker) -> Sequence[Work]:
@@ -171,12 +148,8 @@ def others(attacker: Attacker) -> Sequence[Work]:
     def attempt() -> None:
         for what, act in acts.items():
             attacker.did("attempts")
-            try:
+            with attacker.told(f"the subscription of another account was {what}"):
                 act()
-            except Refused as error:
-                attacker.tell(str(error))
-            else:
-                attacker.harm(f"the subscription of another account was {what}")
 
     def check() -> None:
         own = attacker.client("victim").subscribe("", durable=_NAME, timeout=ENDED)
@@ -203,18 +176,10 @@ def forget_home(attacker: Attacker) -> Sequence[Work]:
 
     def forget() -> None:
         attacker.did("attempts")
-        try:
+        with attacker.told("a home was forgotten"):
             watcher.forget_home(_HOME)
-        except Refused as error:
-            attacker.tell(str(error))
-        else:
-            attacker.harm("a home was forgotten")
-        try:
+        with attacker.told("a message for a home that is away got a receipt, and is lost"):
             victim.publish({"order": next(orders)}, durable=True, timeout=_TIMEOUT)
-        except NotStored as error:
-            attacker.tell(str(error))
-        else:
-            attacker.harm("a message for a home that is away got a receipt, and is lost")
 
     return [forget]
 
@@ -248,13 +213,7 @@ def forged_homes(attacker: Attacker) -> Sequence[Work]:
 
     def publish() -> None:
         attacker.did("durable messages")
-        try:
-            receipt = publisher.publish({"order": next(orders)}, durable=True, timeout=_TIMEOUT)
-        except NotStored as error:
-            attacker.harm(f"a message for a home that runs was not stored: {error}")
-        else:
-            if receipt is None or not receipt.subscriptions:
-                attacker.harm("a receipt counts no subscription")
+        attacker.publish_stored(publisher, {"order": next(orders)}, _TIMEOUT)
         attacker.is_over.wait(_FORGED / 2)
 
     attacker.resources.callback(lambda: attacker.client("victim", _HOME).remove_durable(_DISTANT, timeout=ENDED))

@@ -13,7 +13,8 @@ import msgspec
 from cbnet.network.protocol.frames import Publish
 from cbnet.network.protocol.wire import encode
 from cbnet_lab.faults.attacks.attacker import Attacker, Work
-from cbnet_lab.faults.attacks.http_attacks import open_web_socket, socket_frame
+from cbnet_lab.faults.attacks.client_attacks import link_floods
+from cbnet_lab.faults.attacks.http_attacks import check_health
 from cbnet_lab.faults.attacks.ring import ATTACKED
 
 _CONNECTIONS: Final = 15  # one link fewer than the default rights allow
@@ -29,14 +30,10 @@ _MATCHING: Final[dict[str, Any]] = {"airline": "YY", "price": 1}
 def strangers(attacker: Attacker) -> Sequence[Work]:
     """Send pipelined requests that need no token over many connections, while health checks must be answered."""
     request = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-
-    def health() -> None:
-        status, answer = attacker.http("GET", "/healthz")
-        if status != 200:
-            attacker.harm(f"a health check was answered with {answer}")
-        attacker.is_over.wait(0.1)
-
-    return [health, partial(_flood, attacker, _STRANGERS, request * _PIPELINED, _PIPELINED, "requests")]
+    return [
+        partial(check_health, attacker),
+        partial(_flood, attacker, _STRANGERS, request * _PIPELINED, _PIPELINED, "requests"),
+    ]
 
 
 def chunks(attacker: Attacker) -> Sequence[Work]:
@@ -56,14 +53,14 @@ def lines(attacker: Attacker) -> Sequence[Work]:
 
 def socket_subscriptions(attacker: Attacker) -> Sequence[Work]:
     """Subscribe thousands of times over a WebSocket to what another link publishes."""
-    opened = open_web_socket(attacker)
+    opened = attacker.web_socket()
     for start in range(0, _SUBSCRIPTIONS, 100):
         ids = range(start, min(start + 100, _SUBSCRIPTIONS))
-        texts = (b'{"op":"subscribe","id":%d,"predicate":"airline = \'YY\' or n = %d"}' % (id, id) for id in ids)
-        opened.sendall(b"".join(socket_frame(1, text.replace(b"'", b'\\"')) for text in texts))
+        predicates = {id: f'airline = "YY" or n = {id}' for id in ids}
+        opened.send(*(msgspec.json.encode({"op": "subscribe", "id": id, "predicate": predicates[id]}) for id in ids))
         attacker.did("subscriptions", len(ids))
-    attacker.flood(opened)
-    return [partial(_drain, attacker, [opened]), _publisher(attacker, 0.05)]
+    attacker.flood(opened.link)
+    return [partial(_drain, attacker, [opened.link]), *_publisher(attacker, 0.05)]
 
 
 def event_streams(attacker: Attacker) -> Sequence[Work]:
@@ -76,7 +73,7 @@ def event_streams(attacker: Attacker) -> Sequence[Work]:
     for stream in streams:
         stream.recv(_READ)  # subscribed
         attacker.did("streams")
-    return [partial(_drain, attacker, streams), _publisher(attacker, 0.0)]
+    return [partial(_drain, attacker, streams), *_publisher(attacker, 0.0)]
 
 
 def _head(attacker: Attacker, more: str) -> bytes:
@@ -84,18 +81,9 @@ def _head(attacker: Attacker, more: str) -> bytes:
     return f"POST /publish HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {attacker.token}\r\n{more}\r\n".encode()
 
 
-def _publisher(attacker: Attacker, pause: float) -> Work:
-    client = attacker.link()
-    client.link.end_greeting()
+def _publisher(attacker: Attacker, pause: float) -> Sequence[Work]:
     data = encode(Publish(0, _MATCHING, [], b"", False)) * 15 + encode(Publish(1, _MATCHING, [], b"", True))
-
-    def publish() -> None:
-        client.link.send(memoryview(data))
-        attacker.did("messages", 16)
-        attacker.hear([*client.received()])
-        attacker.is_over.wait(pause)
-
-    return publish
+    return link_floods(attacker, 1, data, 16, "messages", pause)
 
 
 def _drain(attacker: Attacker, sockets: Sequence[socket.socket]) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import cycle
-from select import poll
 from typing import Final
 
 from cbnet.network.protocol.addresses import Address
-from cbnet_lab.faults.attacks.attacker import LINK_TIMEOUT, Attacker, Work
+from cbnet_lab.faults.attacks.attacker import Attacker, Work
 from cbnet_lab.faults.attacks.ring import ATTACKED
+from cbnet_lab.faults.http_clients import WebSocketBytes
 
 CONNECTIONS: Final = 1_000
 _THREADS: Final = 4
@@ -31,8 +32,7 @@ def half_open(attacker: Attacker) -> Sequence[Work]:
         handshake = context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
         with suppress(ssl.SSLWantReadError):
             handshake.do_handshake()
-        opened = socket.create_connection(("127.0.0.1", attacker.target.ports[ATTACKED]), timeout=LINK_TIMEOUT)
-        attacker.flood(opened)
+        opened = attacker.brief_connection(_native(attacker))
         opened.sendall(outgoing.read())
         return opened
 
@@ -42,51 +42,40 @@ def half_open(attacker: Attacker) -> Sequence[Work]:
 def silent(attacker: Attacker) -> Sequence[Work]:
     """Finish the TLS handshake of many connections, and send nothing more."""
     context = ssl.create_default_context(cafile=attacker.target.certificate.file)
-
-    def open_one() -> socket.socket:
-        plain = socket.create_connection(("127.0.0.1", attacker.target.ports[ATTACKED]), timeout=LINK_TIMEOUT)
-        opened = context.wrap_socket(plain, server_hostname="127.0.0.1")
-        attacker.flood(opened)
-        return opened
-
-    return _hold(attacker, open_one, _THREADS)
+    return _hold(attacker, partial(attacker.brief_connection, _native(attacker), context), _THREADS)
 
 
 def unfinished(attacker: Attacker) -> Sequence[Work]:
     """Begin large handshakes, frames, requests and bodies without an account, and never finish them."""
-    native, http = Address("127.0.0.1", attacker.target.ports[ATTACKED]), attacker.target.http[ATTACKED]
+    native, http = _native(attacker), attacker.target.http[ATTACKED]
     context = ssl.create_default_context(cafile=attacker.target.certificate.file)
     host = f"Host: {http}\r\n".encode()
-    upgrade = (
-        b"GET /ws HTTP/1.1\r\n" + host + b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
     post = b"POST /publish HTTP/1.1\r\n" + host + b"Content-Length: %d\r\n\r\n" % _SIZE
     begun = cycle(
-        [  # address, with TLS or without, bytes, and bytes after the answer
-            (native, False, b"\x16\x03\x01\x40\x00\x01\x02\x01\x40" + bytes(16_380), b""),  # a ClientHello of 128 KiB
-            (native, True, (2_000).to_bytes(4) + bytes(1_990), b""),
-            (http, False, b"GET /status HTTP/1.1\r\n" + host + b"X: " + b"x" * 16_000, b""),
-            (http, False, post + _LARGE, b""),
-            (http, False, upgrade, b"\x81\xff" + _SIZE.to_bytes(8) + bytes(4) + _LARGE),
+        [  # address, context of TLS, whether to open a WebSocket first, and bytes
+            (native, None, False, b"\x16\x03\x01\x40\x00\x01\x02\x01\x40" + bytes(16_380)),  # a ClientHello of 128 KiB
+            (native, context, False, (2_000).to_bytes(4) + bytes(1_990)),
+            (http, None, False, b"GET /status HTTP/1.1\r\n" + host + b"X: " + b"x" * 16_000),
+            (http, None, False, post + _LARGE),
+            (http, None, True, b"\x81\xff" + _SIZE.to_bytes(8) + bytes(4) + _LARGE),
         ]
     )
 
     def open_one() -> socket.socket:
-        to, is_tls, first, second = next(begun)
-        opened = socket.create_connection(to, timeout=LINK_TIMEOUT)
-        if is_tls:
-            opened = context.wrap_socket(opened, server_hostname="127.0.0.1")
-        attacker.flood(opened)
-        if second:
-            opened.sendall(first)
-            opened.recv(1 << 12)
+        to, tls, is_web_socket, data = next(begun)
+        opened = attacker.brief_connection(to, tls)
+        if is_web_socket:
+            WebSocketBytes(opened, http)
         opened.setblocking(False)
         with suppress(OSError):  # what the router reads no more
-            opened.send(second or first)
+            opened.send(data)
         return opened
 
     return _hold(attacker, open_one, _THREADS)
+
+
+def _native(attacker: Attacker) -> Address:
+    return Address("127.0.0.1", attacker.target.ports[ATTACKED])
 
 
 def _hold(attacker: Attacker, open_one: Callable[[], socket.socket], first: int) -> Sequence[Work]:
@@ -98,35 +87,22 @@ def _hold(attacker: Attacker, open_one: Callable[[], socket.socket], first: int)
 
 def _hold_some(attacker: Attacker, open_one: Callable[[], socket.socket], held: list[socket.socket]) -> None:
     """Open a connection in place of each that was closed."""
-    held[:] = [each for each in held if each.fileno() >= 0]
     while len(held) < CONNECTIONS // _THREADS and not attacker.is_over.is_set():
         held.append(open_one())
         attacker.did("connections")
-    watched = poll()
-    by_number = {number: each for each in held if (number := each.fileno()) >= 0}  # the others were closed at the end
-    for number in by_number:
-        watched.register(number)
     if attacker.is_over.wait(_CHECKED):
         return
-    for number, _ in watched.poll(0):
-        if _is_closed(by_number[number]):
-            held.remove(by_number[number])
+    for each in [*held]:
+        if _is_closed(each):
+            held.remove(each)
             attacker.tell("closed by the router")
 
 
 def _is_closed(held: socket.socket) -> bool:
     """Return whether a connection is closed, here or by the peer; drop the bytes that the peer sent before."""
-    if (number := held.fileno()) < 0:
-        return True
     try:
-        raw = socket.socket(fileno=number)
-    except OSError:
-        return True
-    try:
-        return not raw.recv(1 << 16, socket.MSG_DONTWAIT)
+        return not os.read(held.fileno(), 1 << 16)  # below TLS; does not block, as the socket has a timeout
     except BlockingIOError:
         return False
     except OSError:
         return True
-    finally:
-        raw.detach()
