@@ -21,7 +21,7 @@ from cbnet.language.relations.covering import covers
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
 from cbnet.network.durable.accounts.ended_subscriptions import EndedSubscription, EndedSubscriptions, end_cause
-from cbnet.network.durable.histories.history import History, StartPoint, no_history
+from cbnet.network.durable.histories.history import StartPoint, no_history
 from cbnet.network.durable.histories.replays import HistoryScan, Replays, scan_key
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_log.account_use import AccountUse
@@ -106,33 +106,28 @@ class DurableRegistry:
         self._unready: dict[tuple[int, int], DurableSubscribe] = {}  # of these: not on disk yet
         # No number is used again while messages of the log still name it.
         self._next_id = max([0, *(saved.id for saved in state.subscriptions), *chain(*state.sets.values())]) + 1
-        self._recovered = {saved.id for saved in state.subscriptions}
+        self.recovered = {saved.id for saved in state.subscriptions}  # ids of those older than this run of the router
         gone = (EndedSubscription(each, state.losses[each.id]) for each in state.subscriptions if each.ended)
         self._ended = EndedSubscriptions(queue, gone)
         if replays is not None:
-            self._add_history(replays.history)
+            history = home.subscriptions[HISTORY_ID] = replays.history
+            self._filters.update(history.filters)
+            self._own.set_history(history.filters)
+            self._table.set(InternalSubscriber.DURABLE, HISTORY_ID, history.filters)
         for saved in state.subscriptions:
             if saved.id != HISTORY_ID and not saved.ended:
                 self._recover(saved, state.losses[saved.id])
         if self._own.is_outdated:
             self._records.announce()
 
-    def _add_history(self, history: History) -> None:
-        self._home.subscriptions[HISTORY_ID] = history
-        self._filters.update(history.filters)
-        self._own.set_history(history.filters)
-        self._table.set(InternalSubscriber.DURABLE, HISTORY_ID, history.filters)
-
     def _recover(self, saved: SavedSubscription, losses: SaveLosses) -> None:
         subscription = self._add(saved, losses)
-        if saved.start and not self._has_history_for(saved):
+        history = None if self._replays is None else self._replays.history
+        if saved.start and (history is None or not covers(history.predicate, predicate_of(saved.predicate))):
             subscription.losses.add(0, f"{self._context.home} has no history any more to search for messages")
             subscription.saved = replace(saved, start=0)
             self._queue.add(SaveSubscription(subscription.saved))
         self._activate(subscription)
-
-    def _has_history_for(self, saved: SavedSubscription) -> bool:
-        return self._replays is not None and covers(self._replays.history.predicate, predicate_of(saved.predicate))
 
     # --- clients
 
@@ -150,8 +145,11 @@ class DurableRegistry:
         self.detach(link, frame.id)
         self._attached[link, frame.id] = subscription
         subscription.attach(Consumer(link, frame.id, frame.window, frame.ack_wait))
-        if start is not None:
-            self._report_start(link, frame.id, start, subscription)
+        if start is not None and self._replays is not None:
+            self._context.outbox.send(link, self._replays.history.replaying(frame.id, start))
+            if start.missing:
+                subscription.losses.add(0, start.missing)
+                subscription.report()
         deadline = self._context.now + frame.wait
         if self._own.has(subscription.id):
             self._ready(link, frame, subscription, deadline)  # also if the disk cannot be written
@@ -188,9 +186,8 @@ class DurableRegistry:
         if subscription.saved.start and self._replays is not None:
             self._replays.run(scan_key(subscription.id))
 
-    def remove(self, account: str, name: str) -> int:
+    def remove(self, subscription: DurableSubscription) -> int:
         """Remove a subscription and its messages; return their number."""
-        subscription = self.existing(account, name)
         self._queue.check_writable()
         messages = self._close(subscription)
         self._queue.add(DropSubscription(subscription.id))
@@ -233,12 +230,11 @@ class DurableRegistry:
             self._records.announce()
         return messages
 
-    def limit(self, account: str, frame: DurableLimit) -> DurableLimits:
+    def limit(self, subscription: DurableSubscription, frame: DurableLimit) -> DurableLimits:
         """Change limits of a subscription, for further messages; return all."""
-        subscription = self.existing(account, frame.name)
         self._queue.check_writable()
         limits = frame.applied_to(subscription.saved.limits)
-        self._dead_letters.check(account, frame.name, limits)
+        self._dead_letters.check(*subscription.owner, limits)
         subscription.saved = replace(subscription.saved, limits=limits)
         self._queue.add(SaveSubscription(subscription.saved))
         if self._own.filters(subscription.id):  # else it is not on disk yet
@@ -246,35 +242,20 @@ class DurableRegistry:
             self._queue.after(self._records.announce)
         return limits
 
+    def find(self, account: str, name: str) -> DurableSubscription | None:
+        """Return a subscription, if it exists."""
+        return self._by_name.get((account, name))
+
     def existing(self, account: str, name: str) -> DurableSubscription:
         """Return a subscription; raise an `InputError` if there is none."""
-        subscription = self._by_name.get((account, name))
+        subscription = self.find(account, name)
         if subscription is None:
             of = f" of account {account!r}" if account else ""
             raise InputError(f"there is no durable subscription {name!r}{of} at router {self._context.name}")
         return subscription
 
-    def predicate(self, account: str, name: str) -> str:
-        """Return the predicate of a subscription; empty if there is none."""
-        subscription = self._by_name.get((account, name))
-        return "" if subscription is None else subscription.saved.predicate
-
-    def names(self) -> list[DurableName]:
-        """Return account and name of each subscription."""
-        return [*self._by_name]
-
-    def is_recovered(self, account: str, name: str) -> bool:
-        """Return whether a subscription is older than this run of the router."""
-        return self._by_name[account, name].id in self._recovered
-
-    def lose(self, account: str, name: str, cause: str) -> None:
-        """Report that an unknown number of messages of a subscription is lost."""
-        self._by_name[account, name].losses.add(0, cause)
-
-    def has_losses(self, account: str, name: str) -> bool:
-        """Return whether a subscription exists, and has losses that no client has acknowledged."""
-        subscription = self._by_name.get((account, name))
-        return subscription is not None and not subscription.losses.are_acknowledged
+    def __len__(self) -> int:
+        return len(self._by_name)
 
     def load(self, account: str) -> FilterLoad:
         """Return the load of the subscriptions of an account."""
@@ -301,19 +282,15 @@ class DurableRegistry:
             max_age=use.rights.durable_age,
         )
 
-    def accounts(self) -> list[str]:
-        """Return the accounts that have subscriptions."""
-        return [account for account, use in self._uses.items() if use.subscriptions]
+    def uses(self) -> list[AccountUse]:
+        """Return what the subscriptions of each account keep."""
+        return [*self._uses.values()]
 
-    def former_seconds(self, account: str) -> float:
-        """Return the seconds that are saved with the subscriptions of an account, for which it has not existed."""
-        return self.use(account).former_seconds
-
-    def save_former_seconds(self, account: str, seconds: float) -> None:
+    def save_former_seconds(self, use: AccountUse) -> None:
         """Save the seconds for which an account has not existed; 0: it exists."""
-        self.use(account).former_seconds = seconds
-        for each in self.all(account):
-            each.saved = replace(each.saved, former_seconds=seconds)
+        use.saved_seconds = use.former_seconds
+        for each in self.all(use.account):
+            each.saved = replace(each.saved, former_seconds=use.former_seconds)
             self._queue.add(SaveSubscription(each.saved))
 
     def change_quotas(self) -> None:
@@ -339,13 +316,6 @@ class DurableRegistry:
         if self._replays is None:
             raise no_history(self._context.name)
         return self._replays.history.locate(frame.start)
-
-    def _report_start(self, link: int, id: int, start: StartPoint, subscription: DurableSubscription) -> None:
-        assert self._replays is not None
-        self._context.outbox.send(link, self._replays.history.replaying(id, start))
-        if start.missing:
-            subscription.losses.add(0, start.missing)
-            subscription.report()
 
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         if not frame.predicate:
@@ -389,7 +359,7 @@ class DurableRegistry:
     def _add(self, saved: SavedSubscription, losses: SaveLosses) -> DurableSubscription:
         use = self.use(saved.account)
         use.subscriptions += 1
-        use.former_seconds = max(use.former_seconds, saved.former_seconds)
+        use.former_seconds = use.saved_seconds = max(use.former_seconds, saved.former_seconds)
         self._log.cursors[saved.id].charge(use)
         subscription = DurableSubscription(
             saved, Losses(self._queue, losses), self._log, self._context.outbox.send, self._dead_letters
@@ -440,12 +410,7 @@ class DurableRegistry:
     def check(self) -> None:
         """Do periodic work."""
         self._confirmations.check()
-        if self._unready and self._queue.stall:
-            self._refuse_unready()
-
-    def _refuse_unready(self) -> None:
-        """Answer the clients whose new subscriptions are not on disk, as the journal cannot be written."""
-        for (link, id), frame in list(self._unready.items()):
+        for (link, id), frame in [*self._unready.items()] if self._queue.stall else ():
             if not frame.is_restored:
                 problem = f"durable subscription {frame.name!r} is not created yet: {self._queue.stall}"
                 refusal = Refusal(problem, ReasonCode.UNWRITABLE, hint="subscribe again when the disk can be written")

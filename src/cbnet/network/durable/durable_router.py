@@ -29,10 +29,9 @@ from cbnet.network.durable.histories.followers import Followers
 from cbnet.network.durable.histories.history import no_history
 from cbnet.network.durable.home_log.journal import BackedUp, JournalEvent, OpenJournal, Standby
 from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
-from cbnet.network.durable.home_log.message_run import Run
-from cbnet.network.durable.publications import Publications
+from cbnet.network.durable.publications import Publications, publisher_incarnation
 from cbnet.network.durable.records.home_records import HomeRecords
-from cbnet.network.durable.runs.durable_runs import DurableRuns
+from cbnet.network.durable.runs.published_runs import PublishedRuns
 from cbnet.network.durable.runs.received_runs import ReceivedRuns
 from cbnet.network.durable.runs.run_kinds import RunKinds
 from cbnet.network.forwarding.forwarder import Forwarder
@@ -49,13 +48,11 @@ from cbnet.network.protocol.frames import (
     HistoryField,
     JournalField,
     Packet,
-    PacketRun,
     Replay,
     Stored,
     frame_number,
 )
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
-from cbnet.network.protocol.wire import Data
 
 _MAX_REPORT_BYTES = 1 << 21  # of the subscriptions in one answer; more than the longest predicate
 _FIELD_BYTES = 1_000  # of a subscription without its predicate, at most
@@ -79,9 +76,9 @@ class DurableRouter:
         self.records = HomeRecords(core, has_journal=journal is not None)
         self.publications = Publications(core, self.records, forwarder)
         kinds = RunKinds(core, forwarder.fast, self.records.table)
-        self._runs = DurableRuns(core, forwarder, self.records, self.publications, kinds)
-        self._received_runs = ReceivedRuns(core, forwarder, self.records, kinds, self._answer)
-        self._held: HeldHome | None = None
+        self.runs = PublishedRuns(core, forwarder, self.records, self.publications, kinds)
+        self.received_runs = ReceivedRuns(core, forwarder, kinds, self._answer)
+        self.held: HeldHome | None = None  # the home of this router, if it holds it
         self._standby: Standby | None = None  # None: this router holds a home, or has no journal
         self._parked: dict[tuple[int, int], DurableSubscribe | Replay] = {}  # by link and id
         if journal is not None:
@@ -93,48 +90,46 @@ class DurableRouter:
 
     # --- the home of this router
 
-    @property
-    def _own(self) -> HeldHome | None:
-        """What this router has of its home, if it holds it."""
-        return self._held
-
     def has_lost_home(self) -> bool:
         """Give the home up if its lease has ended; return whether it has. To be called before each turn.
 
         A router that was suspended, or is cut off from its journal, thus does nothing for a home of another router.
         """
-        if self._held is None or self._held.journal.is_held:
+        if self.held is None or self.held.journal.is_held:
             return False
         self._lose(Standby("", "the lease has ended: the journal has not answered in time"))
         return True
 
     @property
+    def _followers(self) -> Followers | None:
+        return None if self.held is None else self.held.followers
+
+    @property
     def is_holder(self) -> bool:
         """Whether this router acts for its home."""
-        return self._held is not None and self._held.journal.is_held
+        return self.held is not None and self.held.journal.is_held
 
     def _take(self, opened: OpenJournal) -> None:
-        if self._held is not None:
+        if self.held is not None:
             self._lose(Standby("", "its journal was opened again"))
-        self._held = HeldHome(self._core, self._announcements, self.records, opened, self._answer)
+        self.held = HeldHome(self._core, self._announcements, self.records, opened, self._answer)
         if self._standby is not None:
             log(logging.INFO, "home taken", home=self._context.home, journal=opened.state.id)
             self._standby = None
 
     def _lose(self, standby: Standby) -> None:
-        held, self._held, self._standby = self._held, None, standby
+        held, self.held, self._standby = self.held, None, standby
         if held is not None:
             reason = standby.problem or f"router {standby.holder} holds it"
             log(logging.WARNING, "home lost", home=self._context.home, reason=reason)
             held.drop()
-            self._runs.drop()
+            self.runs.resolve_all(with_own=True)
 
     @property
     def registry(self) -> DurableRegistry:
         """The durable subscriptions; raise an `InputError` if this router does not hold a home."""
-        own = self._own
-        if own is not None:
-            return own.registry
+        if self.held is not None:
+            return self.held.registry
         if self._standby is not None:
             raise self._not_held(self._standby)
         raise InputError(
@@ -145,9 +140,8 @@ class DurableRouter:
     @property
     def followers(self) -> Followers:
         """The replay subscriptions; raise an `InputError` if this router keeps no history."""
-        own = self._own
-        if own is not None and own.followers is not None:
-            return own.followers
+        if self._followers is not None:
+            return self._followers
         if self._standby is not None and self._context.settings.history:
             raise self._not_held(self._standby, ReasonCode.OTHER_HISTORY)
         raise no_history(self._context.name)
@@ -166,7 +160,7 @@ class DurableRouter:
 
     def park(self, link: int, frame: DurableSubscribe | Replay) -> bool:
         """Keep a frame until it is known who holds the home; return whether that is necessary."""
-        is_unknown = self._own is None and self._standby is not None and not self._standby.holder
+        is_unknown = self.held is None and self._standby is not None and not self._standby.holder
         if is_unknown:
             self._parked[link, frame.id] = frame
         return is_unknown
@@ -182,7 +176,7 @@ class DurableRouter:
 
     def stored(self, _: Link, frame: Stored) -> None:
         """Handle the answer of a home, or forward it."""
-        self._unicast.receive(frame, self._runs.stored)
+        self._unicast.receive(frame, self.runs.stored)
 
     def journalled(self, event: JournalEvent) -> None:
         """Handle an event of the journal."""
@@ -190,66 +184,48 @@ class DurableRouter:
             self._take(event)
         elif isinstance(event, Standby):
             self._lose(event)
-        elif (own := self._own) is not None:
-            own.journalled(event)
-
-    def read_run(self, link: int, data: Data, start: int, end: int, most: int) -> Run | None:
-        """Return the run of messages that begins in the bytes of a client, if it may be published as a whole."""
-        return self._runs.read(link, data, start, end, most)
-
-    def publish_run(self, client: Link, run: Run) -> bool:
-        """Publish a run; return False, without any effect, if its messages are to be published one by one."""
-        return self._runs.publish(client, self._own, run)
+        elif self.held is not None:
+            self.held.journalled(event)
 
     def publish(self, client: Link, frame: DurablePublish) -> None:
         """Publish a message that is not in a run."""
-        self._runs.begin(frame.publisher)
+        self.runs.resolve(publisher_incarnation(frame.publisher))
         self.publications.begin(client.id, client.account, frame)
-
-    def received_run(self, link: Link, frame: PacketRun) -> None:
-        """Handle a run of a neighbour."""
-        self._received_runs.receive(link, frame, self._own)
 
     def back_up(self, name: str, call: Callable[[BackedUp], None]) -> None:
         """Make a backup of the journal, and call a function with the result; raise an `InputError` without one."""
         _ = self.registry  # raises the error
-        own = self._own
-        assert own is not None
-        own.queue.check_writable()
-        own.back_up(name, call)
+        assert self.held is not None
+        self.held.queue.check_writable()
+        self.held.back_up(name, call)
 
     def detach(self, link: int, id: int) -> bool:
         """Detach a client from a durable or replay subscription; return whether it was attached."""
         if self._parked.pop((link, id), None) is not None:
             return True
-        own = self._own
-        if own is None:
-            return False
-        return (own.followers is not None and own.followers.detach(link, id)) or own.registry.detach(link, id)
+        is_follower = self._followers is not None and self._followers.detach(link, id)
+        return is_follower or (self.held is not None and self.held.registry.detach(link, id))
 
-    def acknowledge(self, link: int, frame: Acknowledge) -> None:
-        """Handle the acknowledgement of a client, which may name messages of another router."""
-        own = self._own
-        if own is not None:
-            own.registry.acknowledge(link, frame)
-            if own.followers is not None:
-                own.followers.acknowledge(link, frame.id, frame.offsets, frame.up_to)
+    def acknowledge(self, link: Link, frame: Acknowledge) -> None:
+        """Handle the acknowledgement of a client; after a reconnection, it may name messages of another router."""
+        if self.held is not None:
+            self.held.registry.acknowledge(link.id, frame)
+        if self._followers is not None:
+            self._followers.acknowledge(link.id, frame.id, frame.offsets, frame.up_to)
 
     def attached(self, link: int) -> list[tuple[int, int, str]]:
-        """Return frame number, id and predicate of each durable or replay subscription of a client."""
-        own = self._own
-        if own is None:
-            return []
-        followed = [] if own.followers is None else own.followers.attached(link)
+        """Return frame number, id and predicate of each durable or replay subscription of a client, oldest first."""
+        durable = () if self.held is None else self.held.registry.attached(link)
+        followed = () if self._followers is None else self._followers.attached(link)
         return [
-            *((frame_number(DurableSubscribe), *each) for each in own.registry.attached(link)),
+            *((frame_number(DurableSubscribe), *each) for each in durable),
             *((frame_number(Replay), *each) for each in followed),
         ]
 
     def check_home(self, account: str, name: str) -> None:
         """Raise a `Refusal` if a durable subscription has its home at another router, and not here."""
-        elsewhere, own = self.records.table.home_of(account, name), self._own
-        is_here = own is not None and bool(own.registry.predicate(account, name))
+        elsewhere = self.records.table.home_of(account, name)
+        is_here = self.held is not None and self.held.registry.find(account, name) is not None
         if elsewhere is not None and elsewhere.owner != self._context.home and not is_here:
             where = f"{elsewhere.holder}, {elsewhere.address}" if elsewhere.address else elsewhere.holder
             problem = f"durable subscription {name!r} lives at router {where}"
@@ -257,84 +233,70 @@ class DurableRouter:
 
     def change_quotas(self) -> None:
         """Apply the quotas of all accounts: they may have changed."""
-        own = self._own
-        if own is not None:
-            own.registry.change_quotas()
+        if self.held is not None:
+            self.held.registry.change_quotas()
 
     def load(self, account: str) -> FilterLoad:
         """Return the load of the durable subscriptions of an account, whether its clients are connected or not."""
-        own = self._own
-        return NO_LOAD if own is None else own.registry.load(account)
+        return NO_LOAD if self.held is None else self.held.registry.load(account)
 
     def replay_load(self, links: Collection[int]) -> FilterLoad:
         """Return the load of the replay subscriptions of these links."""
-        own = self._own
-        return NO_LOAD if own is None or own.followers is None else own.followers.load(links)
+        return NO_LOAD if self._followers is None else self._followers.load(links)
 
     @property
     def replaying(self) -> Mapping[str, int]:
         """The payers of replays and searches whose messages were read from the journal, with their weights."""
-        own = self._own
-        return {} if own is None or own.replays is None else own.replays.payers
+        return {} if self._followers is None else self._followers.replays.payers
 
     def replay(self, payer: str) -> None:
         """Handle some of these messages."""
-        own = self._own
-        if own is not None and own.replays is not None and payer in own.replays.payers:
-            own.replays.advance(payer)
-
-    def replays_of(self, link: int) -> list[int]:
-        """Return the ids of a client's replay subscriptions, oldest first."""
-        own = self._own
-        return [] if own is None or own.followers is None else [id for id, _ in own.followers.attached(link)]
+        if self._followers is not None and payer in self.replaying:
+            self._followers.replays.advance(payer)
 
     def note_loss(self, cause: str) -> None:
         """Record in the history that messages may be missing."""
-        own = self._own
-        if own is not None and own.replays is not None:
-            own.replays.history.note(cause)
+        if self._followers is not None:
+            self._followers.history.note(cause)
 
     def _link_closed(self, link: Link) -> None:
         self.publications.remove_client(link.id)
-        self._runs.remove_client(link.id)
+        self.runs.remove_client(link.id)
         self._parked = {key: frame for key, frame in self._parked.items() if key[0] != link.id}
-        own = self._own
-        if own is not None:
-            own.remove_client(link.id)
+        if self.held is not None:
+            self.held.remove_client(link.id)
 
     def forget(self, home: str) -> None:
         """Remove the record of a home that will not return."""
-        if home == self._context.home and self._own is not None:
+        if home == self._context.home and self.held is not None:
             raise InputError(f"{home} is the home of this router", hint="remove its durable subscriptions")
         if not self.records.forget(home):
             raise InputError(f"no router {home!r} with durable subscriptions is known")
 
     def after(self, call: Callable[[], None]) -> None:
         """Call a function once all changes are on disk; at once if they are, or if this router has no journal."""
-        own = self._own
-        if own is None:
+        if self.held is None:
             call()
         else:
-            own.queue.after(call)
+            self.held.queue.after(call)
 
     def set_address(self, address: str) -> None:
         """Set the address that clients connect to."""
         self.records.own.address = address
-        if self._own is not None and self.records.own.has_other_address:
+        if self.held is not None and self.records.own.has_other_address:
             self.records.announce()
 
     def check(self) -> None:
         """Do periodic work."""
-        own = self._own
         self.publications.check()
-        self._runs.check()
-        if own is not None:
-            own.check()
+        self.runs.check()
+        if self.held is not None:
+            self.held.check()
 
     def flush(self) -> None:
         """Submit the operations of this turn to the journal, at its end."""
-        if self._held is not None:
-            self._held.finish_turn()
+        if self.held is not None:
+            self.held.finish_turn()
 
     # --- status
 
@@ -342,7 +304,7 @@ class DurableRouter:
         """Return the durable subscriptions of a client, or all if it may watch or manage, and the known homes."""
         is_operator = client.rights.watch or client.rights.manage
         account = None if is_operator else client.account
-        own = self._own
+        own = self.held
         chosen = [] if own is None else own.registry.all(account, frame.after)
         sizes = accumulate(_FIELD_BYTES + len(each.saved.predicate.encode()) for each in chosen)
         fitting = sum(1 for _ in takewhile(lambda size: size <= _MAX_REPORT_BYTES, sizes))
@@ -373,67 +335,51 @@ class DurableRouter:
         """Why the journal cannot be used; empty if it can, or if there is none."""
         if self._standby is not None:
             return self._standby.problem
-        return "" if self._held is None else self._held.queue.problem
+        return "" if self.held is None else self.held.queue.problem
 
     @property
     def notes(self) -> list[str]:
         """What an operator has to know: why the journal cannot be used, and what was lost with another one."""
-        own = self._own
-        return [*filter(None, [self.problem]), *([] if own is None else own.review.problems)]
-
-    @property
-    def held_registry(self) -> DurableRegistry | None:
-        """The durable subscriptions of the home that this router holds, if it does."""
-        own = self._own
-        return None if own is None else own.registry
+        return [*filter(None, [self.problem]), *([] if self.held is None else self.held.review.problems)]
 
     @property
     def journal_state(self) -> str:
         """One of `JOURNAL_STATES`; empty without a journal."""
-        own = self._own
-        return own.queue.state if own is not None else "" if self._standby is None else "standby"
-
-    @property
-    def journal_statistics(self) -> JournalStatistics | None:
-        """The figures of the journal, while this router holds a home."""
-        own = self._own
-        return None if own is None else own.journal.statistics
+        return self.held.queue.state if self.held is not None else "" if self._standby is None else "standby"
 
     def journal_status(self) -> JournalField | None:
         """Return the state of the journal, if there is one."""
-        state, figures = self.journal_state, self.journal_statistics
+        state = self.journal_state
         if not state:
             return None
-        figures = figures or JournalStatistics()
+        figures = JournalStatistics() if self.held is None else self.held.journal.statistics
         used, free, disk = figures.size or (0, 0, 0)
         median, p99 = figures.quantile(0.5), figures.quantile(0.99)
         return JournalField(state, used, free, disk, sum(figures.within), median, p99)
 
     def history_status(self, *, is_whole: bool = True) -> HistoryField | None:
         """Return the state of the history, if there is one; the predicate only if `is_whole`."""
-        own = self._own
-        return None if own is None or own.replays is None else own.replays.history.status(is_whole=is_whole)
+        return None if self._followers is None else self._followers.history.status(is_whole=is_whole)
 
     def take(self, packet: Packet, ids: Sequence[int]) -> None:
         """Store a message for some durable subscriptions of this router, and answer its source.
 
         A durable one comes again, if a subscription that it is for may be missing.
         """
-        own = self._own
+        own = self.held
         if own is not None and (packet.durable is None or not self.records.is_under_review):
             own.home.take(packet, ids)
 
     def lose(self, ids: Sequence[int]) -> None:
         """Count a message as lost for some durable subscriptions of this router."""
-        own = self._own
-        if own is not None:
-            own.home.lose(ids)
+        if self.held is not None:
+            self.held.home.lose(ids)
 
     # --- inside
 
     def _answer(self, frame: Stored) -> None:
         frame = replace(frame, journal=self.records.foreign.journal)
         if frame.to == self._context.name:
-            self._runs.stored(frame)
+            self.runs.stored(frame)
         else:
             self._unicast.send(frame)

@@ -50,7 +50,7 @@ class HeldHome:
         """Take the home; answer: sends the answer for messages to the router where they were published."""
         self._context = context = core.context
         self._links = core.links
-        self._records = records
+        self.records = records
         self.journal, state = opened
         self._backups: dict[int, Callable[[BackedUp], None]] = {}  # that are being made
         self._backup_ids = count(1)
@@ -59,10 +59,10 @@ class HeldHome:
         self._log = log = Log(queue, state)
         saved = next((each for each in state.subscriptions if each.id == HISTORY_ID), None)
         history = open_history(context, queue, log, state.id, saved)
-        self.replays = None if history is None else Replays(context, history, log)
-        self.followers = None if history is None or self.replays is None else Followers(context, history, self.replays)
+        replays = None if history is None else Replays(context, history, log)
+        self.followers = None if replays is None else Followers(context, replays)
         self.home = Home(context, queue, log, state.windows.values(), answer)
-        self.registry = DurableRegistry(core, announcements, self.home, records, queue, log, state, self.replays)
+        self.registry = DurableRegistry(core, announcements, self.home, records, queue, log, state, replays)
         self.review = JournalReview(context, self.home, records, self.registry, queue)
         self.former_accounts = FormerAccounts(context, core.links, self.registry)
 
@@ -103,8 +103,8 @@ class HeldHome:
         self.registry.check()
         self.review.check()
         self.former_accounts.check()
-        if self.replays is not None:
-            self.replays.run_all()
+        if self.followers is not None:
+            self.followers.replays.run_all()
 
     def finish_turn(self) -> None:
         """Submit the operations of this turn to the journal."""
@@ -114,7 +114,7 @@ class HeldHome:
     def drop(self) -> None:
         """End: the router has lost the home. Its clients reconnect, and find the router that holds it."""
         self.journal.release()
-        self._records.release()
+        self.records.release()
         self.registry.close()
         links = {*self.registry.links, *(() if self.followers is None else self.followers.links)}
         reason = f"this router does not hold the home {self._context.home} any more"

@@ -46,7 +46,7 @@ class JournalReview:
     @property
     def problems(self) -> list[str]:
         """Each problem that was found, with the subscriptions whose clients have not acknowledged their losses."""
-        self._problems = {name: problem for name, problem in self._problems.items() if self._registry.has_losses(*name)}
+        self._problems = {key: problem for key, problem in self._problems.items() if self._has_losses(key)}
         by_problem: dict[str, list[str]] = {}
         for (_, name), problem in self._problems.items():
             by_problem.setdefault(problem, []).append(name)
@@ -67,27 +67,34 @@ class JournalReview:
             problem = f"the journal of {name} is not the one that other routers know: messages of that one are lost"
         created: list[str] = []
         lacking: list[str] = []
-        affected = {key: None for key in self._registry.names() if self._registry.is_recovered(*key) and is_older}
+        recovered = [each for each in self._registry.all(None) if each.id in self._registry.recovered]
+        affected = {each.owner: None for each in recovered if is_older}
         for key, (predicate, limits) in _definitions(record).items():
-            if not self._registry.predicate(*key):
+            present = self._registry.find(*key)
+            if present is None:
                 if not predicate or not self._create(key, predicate, limits):
                     lacking.append(key[1])
                     continue
                 created.append(key[1])
-            elif self._registry.is_recovered(*key) and not is_older:
-                if self._registry.has_losses(*key):
+            elif present.id in self._registry.recovered and not is_older:
+                if self._has_losses(key):
                     self._problems[key] = problem
                 continue  # a journal that was restored from a backup has its losses
             affected[key] = None
         if created:
             self._home.settle()
         for key in affected:
-            self._registry.lose(*key, problem)
+            self._registry.existing(*key).losses.add(0, problem)
             self._problems[key] = problem
         log(
             logging.ERROR, "journal replaced", neighbour=foreign.neighbour, reason=problem, created=_listed(created),
             not_created=_listed(lacking), hint="subscribers get an event `lost`",
         )  # fmt: skip
+
+    def _has_losses(self, key: DurableName) -> bool:
+        """Return whether a subscription exists, and has losses that no client has acknowledged."""
+        subscription = self._registry.find(*key)
+        return subscription is not None and not subscription.losses.are_acknowledged
 
     def _create(self, key: DurableName, predicate: str, limits: DurableLimits) -> bool:
         try:

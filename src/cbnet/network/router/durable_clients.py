@@ -57,13 +57,13 @@ class DurableClientHandler:
         if self._durable.park(client.id, frame):
             return
         registry = self._durable.registry
-        present = registry.predicate(client.account, frame.name)
+        present = registry.find(client.account, frame.name)
         filters = filters_of(frame.predicate) if frame.predicate else []
-        if not present:
+        if present is None:
             self._quotas.check_subscription(client, filters)
-        wanted = predicate_of(frame.predicate or present or "false")
+        wanted = predicate_of(frame.predicate or ("false" if present is None else present.saved.predicate))
         client.rights.check_subscribe(wanted)
-        if not present and filters and frame.start is not None:
+        if present is None and filters and frame.start is not None:
             self._check_history(client, wanted)
         registry.subscribe(client.id, frame, client.account)
 
@@ -96,10 +96,6 @@ class DurableClientHandler:
                 audit("keep durable subscriptions", error.summary, client=client.account, address=client.address)
                 self._context.outbox.send(client.id, refused(frame, id, error))
 
-    def acknowledge(self, client: Link, frame: frames.Acknowledge) -> None:
-        """Remove messages that a client has acknowledged; after a reconnection, it may name those of another router."""
-        self._durable.acknowledge(client.id, frame)
-
     def publish(self, client: Link, frame: frames.DurablePublish) -> None:
         """Publish a message whose publisher waits until it is stored."""
         if not frame.floor <= frame.sequence < frame.floor + MAX_UNSETTLED:
@@ -112,7 +108,7 @@ class DurableClientHandler:
 
     def publish_run(self, client: Link, data: Data, start: int, end: int, most: int) -> int:
         """Publish the messages in bytes that can be stored without an object for each; return where they end."""
-        run = self._durable.read_run(client.id, data, start, end, most)
+        run = self._durable.runs.read(client.id, data, start, end, most)
         if run is None:
             return start
         if client.rights is not ALL_RIGHTS:
@@ -120,7 +116,7 @@ class DurableClientHandler:
                 self._publishers.check(client.account, run.publisher)
             except Denied:
                 return start  # each message is refused
-        if not self._durable.publish_run(client, run):
+        if not self._durable.runs.publish(client, self._durable.held, run):
             return start
         client.traffic.messages_received += len(run.contents)
         return run.end
@@ -131,43 +127,40 @@ class DurableClientHandler:
 
     def remove(self, client: Link, frame: frames.DurableRemove) -> None:
         """Remove a durable subscription."""
-        account = self._owner(client, frame)
-        messages = self._durable.registry.remove(account, frame.name)
+        subscription = self._existing(client, frame)
+        messages = self._durable.registry.remove(subscription)
         self._audit(client, frame, "remove", messages=messages)
         self._answer(client, frames.DurableRemoved(frame.number, messages))
 
     def limit(self, client: Link, frame: frames.DurableLimit) -> None:
         """Change limits of a durable subscription."""
-        account = self._owner(client, frame)
-        limits = self._durable.registry.limit(account, frame)
+        subscription = self._existing(client, frame)
+        limits = self._durable.registry.limit(subscription, frame)
         self._audit(client, frame, "limit", limits=str(limits))
         self._answer(client, frames.DurableLimited(frame.number, limits))
 
     def peek(self, client: Link, frame: frames.DurablePeek) -> None:
         """Send a client messages of a durable subscription."""
-        source = self._read(client, frame)
+        source = self._readable(client, frame)
         self._durable.registry.messages.peek(client.id, frame, source)
         self._audit(client, frame, "peek", first=frame.first)
 
     def move(self, client: Link, frame: frames.DurableMove) -> None:
         """Move messages to another durable subscription."""
-        source = self._read(client, frame)
-        registry = self._durable.registry
+        source, registry = self._readable(client, frame), self._durable.registry
         registry.messages.move(client.id, frame, source, registry.existing(source.saved.account, frame.to))
         self._audit(client, frame, "move", to=frame.to)
 
     def purge(self, client: Link, frame: frames.DurablePurge) -> None:
         """Remove messages of a durable subscription."""
-        account = self._owner(client, frame)
-        registry = self._durable.registry
-        registry.messages.purge(client.id, frame, registry.existing(account, frame.name))
+        source = self._existing(client, frame)
+        self._durable.registry.messages.purge(client.id, frame, source)
         self._audit(client, frame, "purge")
 
-    def _read(self, client: Link, frame: frames.DurablePeek | frames.DurableMove) -> DurableSubscription:
+    def _readable(self, client: Link, frame: frames.DurablePeek | frames.DurableMove) -> DurableSubscription:
         """Return a durable subscription whose messages a client may read."""
-        account = self._owner(client, frame)
-        source = self._durable.registry.existing(account, frame.name)
-        if account == client.account:
+        source = self._existing(client, frame)
+        if source.saved.account == client.account:
             client.rights.check_subscribe(predicate_of(source.saved.predicate))
         return source
 
@@ -199,13 +192,13 @@ class DurableClientHandler:
         if client.is_open:
             self._context.outbox.send(client.id, answer)
 
-    def _owner(self, client: Link, frame: Operation) -> str:
-        """Return the account of a subscription of this router that a client changes; refuse what it may not change."""
+    def _existing(self, client: Link, frame: Operation) -> DurableSubscription:
+        """Return a subscription of this router that a client may change."""
         account = client.account if frame.account is None else frame.account
         if account != client.account:
             client.rights.check_manage("change durable subscriptions of other accounts")
         self._durable.check_home(account, frame.name)
-        return account
+        return self._durable.registry.existing(account, frame.name)
 
     def _answer(self, client: Link, frame: frames.Frame) -> None:
         """Answer a client once all changes are on disk."""

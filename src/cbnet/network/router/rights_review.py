@@ -71,8 +71,9 @@ class RightsReview:
 
     def _check_counts(self, kind: _Kind, link: Link) -> None:
         plain = [(kind.frame, id) for id, _ in kind.registered.of(link.id)]
-        replays = self._durable.replays_of(link.id) if kind.number == SUBSCRIPTION else []
-        for frame, id in [*reversed(plain), *((frame_number(Replay), id) for id in reversed(replays))]:
+        attached = self._durable.attached(link.id) if kind.number == SUBSCRIPTION else []
+        replays = [(frame, id) for frame, id, _ in attached if frame == frame_number(Replay)]
+        for frame, id in [*reversed(plain), *reversed(replays)]:
             try:
                 kind.check_counts(link)
             except Denied as error:

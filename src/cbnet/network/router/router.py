@@ -104,7 +104,7 @@ class Router:
             frames.NoItem: self.pulls.no_item,
             frames.HomeAck: self.durable.records.acknowledged,
             frames.Stored: self.durable.stored,
-            frames.PacketRun: self.durable.received_run,
+            frames.PacketRun: lambda link, frame: self.durable.received_runs.receive(link, frame, self.durable.held),
         }
 
     def _client_handlers(self) -> dict[type[Any], Handler]:
@@ -124,7 +124,7 @@ class Router:
             frames.FilterRequest: self._table,
             frames.DurableSubscribe: self._durable_clients.subscribe,
             frames.Replay: self._durable_clients.replay,
-            frames.Acknowledge: self._durable_clients.acknowledge,
+            frames.Acknowledge: self.durable.acknowledge,
             frames.DurablePublish: self._durable_clients.publish,
             frames.DurableQuery: self._durable_clients.query,
             frames.DurableRemove: self._durable_clients.remove,

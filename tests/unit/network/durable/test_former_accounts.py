@@ -139,7 +139,7 @@ def test_an_account_that_returns_too_late_learns_why_and_what_it_has_lost(is_res
 
 def test_a_loss_before_the_end_is_reported_too():
     net = Lab()
-    net.memory.router("a").durable.registry.lose("ann", "billing", "another cause")
+    net.memory.router("a").durable.registry.existing("ann", "billing").losses.add(0, "another cause")
     net.reload("operator")
     net.run(GRACE + 10)
     net.reload("operator", "ann")

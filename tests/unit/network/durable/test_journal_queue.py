@@ -98,7 +98,7 @@ def stalled_home(**disk):
 @pytest.mark.parametrize("disk", [{"is_full": True, "delay": 0.5}, {"delay": 100.0}])
 def test_repetitions_take_no_memory_while_the_disk_stalls(disk):
     net, alice, bob, sent = stalled_home(**disk)
-    own = net.memory.router("b").durable._held
+    own = net.memory.router("b").durable.held
     assert net.memory.router("a").counters["durable_repeated"] > 50
     assert sum(len(each.calls) for each in own.queue._submitted) <= 5  # of the record, and of the three messages
     assert len(own.home._pending) == 3

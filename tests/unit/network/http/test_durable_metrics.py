@@ -141,7 +141,7 @@ def test_a_router_without_a_home_has_no_such_metrics():
 
 def test_the_document_lists_all_metrics():
     net, _, _ = billing_lab()
-    statistics = net.memory.router("a").durable.journal_statistics
+    statistics = net.memory.router("a").durable.held.journal.statistics
     statistics.size = (1, 2, 3)
     names = {
         family.name + ("_total" if family.type == "counter" else "")

@@ -11,7 +11,6 @@ from itertools import count
 
 from cbnet.errors import LimitError
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
-from cbnet.network.durable.histories.history import History
 from cbnet.network.durable.histories.replays import Replays
 from cbnet.network.durable.home_log.journal import Entry
 from cbnet.network.durable.subscriptions.consumers import Consumer
@@ -82,10 +81,9 @@ class Follower:
 class Followers:
     """The replay subscriptions of a router's clients, by link and id."""
 
-    def __init__(self, context: RouterContext, history: History, replays: Replays) -> None:
+    def __init__(self, context: RouterContext, replays: Replays) -> None:
         self._context = context
-        self.history = history
-        self._replays = replays
+        self.replays, self.history = replays, replays.history
         self._all: dict[tuple[int, int], Follower] = {}
         self._keys = count(1)
 
@@ -106,13 +104,13 @@ class Followers:
         self._context.outbox.send(link.id, self.history.replaying(frame.id, start))
         if start.missing:
             follower.missed(start.missing, 0)
-        self._replays.add(follower.key, follower, filters)
-        self._replays.run(follower.key)
+        self.replays.add(follower.key, follower, filters)
+        self.replays.run(follower.key)
 
     def detach(self, link: int, id: int) -> bool:
         """End a subscription; return whether there was one."""
         follower = self._all.pop((link, id), None)
-        return follower is not None and self._replays.remove(follower.key)
+        return follower is not None and self.replays.remove(follower.key)
 
     def remove_client(self, link: int) -> None:
         """End the subscriptions of a client that has left."""
@@ -124,7 +122,7 @@ class Followers:
         follower = self._all.get((link, id))
         if follower is not None:
             follower.acknowledge(offsets, up_to)
-            self._replays.run(follower.key)
+            self.replays.run(follower.key)
 
     @property
     def links(self) -> set[int]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec.msgpack import Decoder
 from msgspec.structs import replace
@@ -37,6 +37,9 @@ from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
 
+if TYPE_CHECKING:
+    from cbnet.network.durable.histories.followers import Follower
+
 _MIN_SLICE, _MAX_SLICE, _SLICE_BYTES = 16, 256, 1 << 18  # messages and bytes read at once, for one reader
 _MAX_READS = 8  # slices read at once: durable publishers wait for the same disk
 _MAX_SLICES = 2  # of one payer, being read or passed to its readers: they wait in memory
@@ -44,35 +47,7 @@ _STEP = 16  # messages of a slice that are passed at once
 _decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 
 
-class HistoryReader(Protocol):
-    """A subscription that reads the history: a replay, or a durable one that begins in the past."""
-
-    cursor: int  # the next offset
-    is_reading: bool  # whether a slice was requested for it
-
-    @property
-    def payer(self) -> str:
-        """Who pays for the search for its filters."""
-
-    @property
-    def weight(self) -> int:
-        """The share of the payer in the processor time of the router."""
-
-    @property
-    def room(self) -> int:
-        """The maximum number of messages to read now."""
-
-    def take(self, offset: int, entry: Entry) -> bool:
-        """Handle a message that matches; return False if there is no room for it."""
-
-    def missed(self, text: str, messages: int, /) -> None:
-        """Handle a gap at this point; messages: the maximum number of missing messages, 0 if unknown."""
-
-    def advanced(self) -> None:
-        """Handle a move of the cursor."""
-
-    def reached_end(self, unwritten: Iterable[tuple[int, Entry]], /) -> None:
-        """Handle the end of the messages on disk; unwritten: those that are not on disk yet."""
+HistoryReader: TypeAlias = "Follower | HistoryScan"  # each reads the history at its own pace, from its `cursor` on
 
 
 class _Slice(NamedTuple):

@@ -12,7 +12,7 @@ from cbnet.network.security.rights import ALL_RIGHTS, Rights
 class AccountUse:
     """The durable subscriptions of one account at a home, together."""
 
-    __slots__ = ("account", "bytes", "former_seconds", "messages", "rights", "subscriptions")
+    __slots__ = ("account", "bytes", "former_seconds", "messages", "rights", "saved_seconds", "since", "subscriptions")
 
     def __init__(self, account: str = "", rights: Rights = ALL_RIGHTS) -> None:
         """Initialise; rights: of the account, with its quotas."""
@@ -21,7 +21,9 @@ class AccountUse:
         self.subscriptions = 0
         self.messages = 0
         self.bytes = 0  # of their contents
-        self.former_seconds = 0.0  # saved on disk, for which the account has not existed
+        self.former_seconds = 0.0  # for which the account has not existed
+        self.saved_seconds = 0.0  # of these, on disk
+        self.since: float | None = None  # time up to which they are counted; None: the account exists, as far as known
 
     def add(self, messages: int, size: int) -> None:
         """Count further messages, or, below 0, messages that are gone; size: of their contents."""

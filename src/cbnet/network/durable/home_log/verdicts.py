@@ -11,49 +11,18 @@ A publisher may require all subscriptions. Clients without accounts share one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from cbnet.network.durable.home_log.journal import Entry
-from cbnet.network.durable.home_log.message_run import RunPart
 from cbnet.network.protocol.durable_frames import MAX_REFUSING
-from cbnet.network.protocol.fields import MAX_REASON_LENGTH, DurableName
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import DurableMark, Refusals
 
+if TYPE_CHECKING:
+    from cbnet.network.durable.histories.history import History
+    from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 
-class LogReader(Protocol):
-    """A subscription of the log: a durable one, or the history of the router."""
 
-    @property
-    def id(self) -> int:
-        """Its number in the journal."""
-
-    @property
-    def owner(self) -> DurableName:
-        """Its account and name."""
-
-    def refusal(self, size: int, /) -> str:
-        """Return why a message cannot be stored; empty if it can."""
-
-    def append(self, entry: Entry) -> int:
-        """Add a new message of the log to the cursor; return the number of older ones dropped for it."""
-
-    def has_room(self, messages: int, size: int, /) -> bool:
-        """Return whether messages can be stored without dropping others; size: of their contents."""
-
-    def extend(self, part: RunPart) -> None:
-        """Add new messages of the log, for which there is room, to the cursor."""
-
-    def refuse(self, size: int | None = None, /) -> None:
-        """Count a message as lost: the subscription does not store it; size: if it has no room for it."""
-
-    def deliver(self, now: float, /) -> None:
-        """Send messages that are on disk while clients have room."""
-
-    def expire(self, now: float) -> None:
-        """Drop messages that are too old by the wall clock."""
-
-    def check(self, now: float, /) -> None:
-        """Do periodic work."""
+LogReader: TypeAlias = "DurableSubscription | History"  # a subscription of the log
 
 
 class HomeVerdict(NamedTuple):

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import groupby
 
 import msgspec
 
 from cbnet.errors import InputError
 from cbnet.network.durable.held_home import HeldHome
 from cbnet.network.durable.home_log.message_run import Run
-from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.durable.runs.run_kinds import Kind, RunKinds
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
@@ -24,7 +22,7 @@ from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.link import Link
 from cbnet.network.protocol.content import check_nested
 from cbnet.network.protocol.fields import MAX_HOPS
-from cbnet.network.protocol.frames import PacketRun, Stored, StoredRun
+from cbnet.network.protocol.frames import PacketRun, Stored
 from cbnet.network.protocol.wire import WireError
 
 
@@ -32,19 +30,13 @@ class ReceivedRuns:
     """The runs that one router gets from its neighbours."""
 
     def __init__(
-        self,
-        core: RouterCore,
-        forwarder: Forwarder,
-        records: HomeRecords,
-        kinds: RunKinds,
-        answer: Callable[[Stored], None],
-    ) -> None:
+        self, core: RouterCore, forwarder: Forwarder, kinds: RunKinds, answer: Callable[[Stored], None]
+    ) -> None:  # fmt: skip
         """Initialise; answer: sends the answer of the own home to the router where messages were published."""
         self._context = core.context
         self._versions = core.versions
         self._forwarder = forwarder
         self._duplicates = forwarder.fast.path.duplicates
-        self._records = records
         self._kinds = kinds
         self._answer = answer
 
@@ -92,9 +84,7 @@ class ReceivedRuns:
 
     def _store(self, own: HeldHome, frame: PacketRun, numbers: list[int], kinds: Mapping[int, Kind]) -> bool:
         """Store a run at the own home, and answer the router where it was published."""
-        chosen = {number: kind.durable for number, kind in kinds.items()}
-        previous = frame.durable.homes[self._context.home]
-        if not self._records.is_own_known or not own.home.has_settled(frame.incarnation, previous):
+        if not own.home.has_settled(frame.incarnation, frame.durable.homes[self._context.home]):
             return False
         run = Run(
             end=0,
@@ -106,12 +96,8 @@ class ReceivedRuns:
             kinds=numbers,
             contents=frame.contents,
         )
-        if not own.home.take_run(run, chosen, frame.incarnation, frame.source):
+        answers = self._kinds.store(own, run, kinds, frame.incarnation, frame.source)
+        if answers is None:
             return False
-        answers: list[StoredRun] = []
-        number = frame.number
-        for subscriptions, group in groupby(run.counts(chosen)):
-            answers.append(StoredRun(frame.incarnation, number, len([*group]), subscriptions))
-            number += answers[-1].messages
         own.queue.after(partial(self._answer, Stored(frame.source, 0, self._context.home, [], runs=answers)))
         return True

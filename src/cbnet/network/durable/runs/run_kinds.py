@@ -6,16 +6,19 @@ table or the homes change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from cbnet._kernels.durable_run import RunReader
+from cbnet.network.durable.held_home import HeldHome
 from cbnet.network.durable.home_log.message_run import Run
 from cbnet.network.durable.records.home_table import HomeTable
 from cbnet.network.forwarding.fast_forwarding import FastForwarding
 from cbnet.network.forwarding.forwarding_table import TreeInterface
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.linkstate.tree_view import TreeView
+from cbnet.network.protocol.frames import StoredRun
 from cbnet.network.protocol.wire import Data
 
 
@@ -89,3 +92,23 @@ class RunKinds:
             if True in is_wanted:
                 wanted.append(branch)
         return wanted
+
+    @staticmethod
+    def store(
+        own: HeldHome, run: Run, kinds: Mapping[int, Kind], publisher: int, source: str
+    ) -> list[StoredRun] | None:  # fmt: skip
+        """Store a run at a home; return the answers once it is on disk, or None, without any effect, if it cannot.
+
+        publisher: its incarnation; source: the router where it publishes.
+        """
+        chosen = {number: kind.durable for number, kind in kinds.items()}
+        if not all(chosen.values()) or not own.records.is_own_known:
+            return None
+        if not own.home.take_run(run, chosen, publisher, source):
+            return None
+        answers: list[StoredRun] = []
+        number = run.first
+        for subscriptions, group in groupby(run.counts(chosen)):
+            answers.append(StoredRun(publisher, number, len([*group]), subscriptions))
+            number += answers[-1].messages
+        return answers

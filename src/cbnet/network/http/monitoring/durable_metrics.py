@@ -63,9 +63,9 @@ class _Sums:
 
 def durable_metrics(durable: DurableRouter) -> Iterator[Metric]:
     """Yield the metrics; none if the router holds no home."""
-    registry = durable.held_registry
-    if registry is None:
+    if durable.held is None:
         return
+    registry = durable.held.registry
     subscriptions: dict[_Labels, _Sums] = {}
     accounts: defaultdict[_Labels, _Sums] = defaultdict(_Sums)
     for account, gone in registry.removed.items():
@@ -77,11 +77,13 @@ def durable_metrics(durable: DurableRouter) -> Iterator[Metric]:
             subscriptions[field.account, field.name] = _Sums()
             subscriptions[field.account, field.name].add(field)
     text = "Durable subscriptions of this router."
-    yield GaugeMetricFamily("cbnet_durable_subscriptions", text, len(registry.names()))
+    yield GaugeMetricFamily("cbnet_durable_subscriptions", text, len(registry))
     yield from _families("cbnet_durable", "of a durable subscription", ["account", "subscription"], subscriptions)
     bounded = dict(islice(sorted(accounts.items()), MAX_LABELS))
     yield from _families("cbnet_durable_account", "of an account's durable subscriptions", ["account"], bounded)
-    yield from _journal(durable)
+    states = {(each,): float(each == durable.journal_state) for each in JOURNAL_STATES}
+    yield family(GaugeMetricFamily, "cbnet_journal_state", "1 for the state of the journal.", ["state"], states)
+    yield from _figures(durable.held.journal.statistics)
 
 
 def _families(prefix: str, whose: str, labels: list[str], figures: Mapping[_Labels, _Sums]) -> Iterable[Metric]:
@@ -96,14 +98,6 @@ def _families(prefix: str, whose: str, labels: list[str], figures: Mapping[_Labe
         attribute = name.removesuffix("_timestamp_seconds")
         values = {labelled: getattr(sums, attribute) for labelled, sums in figures.items()}
         yield family(kind, f"{prefix}_{name}", f"{text} {whose}.", labels, values)
-
-
-def _journal(durable: DurableRouter) -> Iterator[Metric]:
-    state, statistics = durable.journal_state, durable.journal_statistics
-    states = {(each,): float(each == state) for each in JOURNAL_STATES}
-    yield family(GaugeMetricFamily, "cbnet_journal_state", "1 for the state of the journal.", ["state"], states)
-    if statistics is not None:
-        yield from _figures(statistics)
 
 
 def _figures(statistics: JournalStatistics) -> Iterator[Metric]:
