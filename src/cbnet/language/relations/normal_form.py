@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from cbnet._kernels import plain_filter
 from cbnet.language.filter import Filter
-from cbnet.language.relations.covering import satisfiable
+from cbnet.language.relations.covering import outcome_constraint, satisfiable
+from cbnet.language.relations.ranges import by_name
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.syntax.byte_cache import ByteCache
 from cbnet.language.syntax.byte_form import KEPT_BYTES, filter_from_bytes, filter_to_bytes
 
 
 def normalised(encoded: bytes) -> bytes | None:
-    """Return an encoded filter without redundant constraints; None if no message matches it."""
+    """Return an encoded filter without redundant constraints and conditions; None if no message matches it."""
     return encoded if plain_filter.is_plain(encoded) else _last_normalised(encoded)
 
 
 def _normalised(encoded: bytes) -> bytes | None:
     filter = filter_from_bytes(encoded)
-    if len({constraint.name for constraint in filter.constraints}) == len(filter.constraints):
+    outcomes = [outcome_constraint(condition) for condition in filter.conditions]
+    if all(len(by_name(constraints)) == len(constraints) for constraints in (filter.constraints, outcomes)):
         return encoded if satisfiable(filter) else None
     ordered = Filter(sorted(filter.constraints), filter.tags, sorted(filter.conditions))
     return next(map(filter_to_bytes, reduce(ordered)), None)

@@ -300,6 +300,11 @@ def test_a_filter_that_no_message_matches_is_not_announced(known):
     assert texts(known.content("target")) == {"x > 7", "#a"}
 
 
+def test_a_condition_that_another_one_implies_is_not_announced():
+    both = encoded('string(x) in cidr("10.0.0.0/8") and (string(x) in cidr("10.0.0.0/8")) is not false')
+    assert both == encoded('string(x) in cidr("10.0.0.0/8")')
+
+
 def test_a_target_of_one_stream_is_not_compared(known):
     known.open("target", ["north"])
     assert len(known._unions.rows.index) == 0
