@@ -78,6 +78,8 @@ class RetainedContents:
         streams = [(Incoming(SideKey(name, 0, b""), 0), filters) for name, filters in contents]
         for stream, _ in streams:
             self._streams.add_source(stream)
+        if not streams:
+            return
         self._streams.kinds[0].load(dict(streams))
         for stream, _ in streams:
             self._keep(stream, _COMPUTED_SECONDS)

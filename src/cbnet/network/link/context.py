@@ -76,8 +76,9 @@ class Clock:
         """Advance to the time of the other clock."""
         step = 0.0 if self._last is None else now - self._last
         self._last = now
-        self.now += min(max(step, 0.0), self._max_step)
-        self.elapsed += max(step, 0.0)
+        if step > 0.0:
+            self.now += min(step, self._max_step)
+            self.elapsed += step
 
 
 @dataclass

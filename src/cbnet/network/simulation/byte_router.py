@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cbnet._kernels.fast_path import LATE, PYTHON
-from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.context import Action, Send
 from cbnet.network.protocol.frames import Close
 from cbnet.network.protocol.wire import Data, FrameReader, WireError, encode
@@ -49,16 +48,23 @@ class ByteRouter:
         joined, at = reader.join(data), 0
         try:
             while link in self._readers:
-                progress = self._forward(link, joined, at, now)
-                sent += map(self._written, progress.written)
-                sent += self.performed(progress.actions)
-                at = progress.end
-                end = reader.end_of(joined, at) if progress.outcome == PYTHON else at
+                outcome = PYTHON
+                if self._is_fast:
+                    progress = self.router.forward(link, joined, at, len(joined), now)
+                    self.handled += progress.end - at
+                    sent += map(self._written, progress.written)
+                    sent += self.performed(progress.actions)
+                    at, outcome = progress.end, progress.outcome
+                end = reader.end_of(joined, at) if outcome == PYTHON else at
                 if end > at:
                     frame = reader.read(joined, at, end)
                     at = end
-                    sent += self.performed(self.router.received_all(link, [] if frame is None else [frame], now))
-                elif progress.outcome != LATE:
+                    actions = self.router.received_all(link, [] if frame is None else [frame], now)
+                    if actions:
+                        sent += self.performed(actions)
+                    if at == len(joined) and not self._is_fast:
+                        break
+                elif outcome != LATE:
                     break
         except WireError as error:
             sent += self.performed(self.router.failed(link, error.reason, error.code, now))
@@ -83,13 +89,6 @@ class ByteRouter:
                 del self._readers[action.link]
                 sent.append(Sent(action.link, close, is_last=True))
         return sent
-
-    def _forward(self, link: int, data: Data, start: int, now: float) -> Progress:
-        if not self._is_fast:
-            return Progress(start, PYTHON)
-        progress = self.router.forward(link, data, start, len(data), now)
-        self.handled += progress.end - start
-        return progress
 
     def _written(self, number: int) -> Sent:
         link = self.router.links.get(number)

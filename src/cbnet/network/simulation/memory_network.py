@@ -51,6 +51,8 @@ class MemoryPeer(Protocol):
 class ConnectionEnd:
     """One end of a connection."""
 
+    __slots__ = ("delay", "is_lost", "is_open", "last_arrival", "link", "owner", "peer", "reader")
+
     def __init__(self, link: int, owner: MemoryPeer, delay: float) -> None:
         self.link = link
         self.owner = owner
@@ -125,7 +127,10 @@ class Host:
 
     def received_bytes(self, end: ConnectionEnd, data: bytes) -> None:
         """Pass bytes to the router."""
-        self._pass(lambda router: router.received(end.link, data, self.now))
+        if self._is_suspended:
+            self._delayed.append(lambda: self.received_bytes(end, data))
+        elif self.bytes is not None:
+            self._send(self.bytes.received(end.link, data, self.now))
 
     def closed(self, end: ConnectionEnd) -> None:
         """Report a closed connection to the router."""
@@ -194,9 +199,9 @@ class MemoryNetwork:
 
     def run(self, seconds: float) -> None:
         """Advance the simulated time."""
-        end = self.now + seconds
-        while self._events and self._events[0][0] <= end:
-            self.now, _, call = heapq.heappop(self._events)
+        end, events, pop = self.now + seconds, self._events, heapq.heappop
+        while events and events[0][0] <= end:
+            self.now, _, call = pop(events)
             call()
         self.now = end
 
@@ -306,29 +311,30 @@ class MemoryNetwork:
 
     def send_frames(self, end: ConnectionEnd, data: bytes) -> None:
         """Send encoded frames to the peer."""
-        start = 0
-        while start < len(data):
+        start, all, frames, sizes = 0, len(data), self.frames, self.bytes
+        while start < all:
             size = LENGTH_BYTES + int.from_bytes(data[start : start + LENGTH_BYTES])
             is_long = data[start + LENGTH_BYTES] == _LONG_ARRAY
             kind = _KINDS[data[start + LENGTH_BYTES + (3 if is_long else 1)]]
-            self.frames[kind] += 1
-            self.bytes[kind] += size
+            frames[kind] += 1
+            sizes[kind] += size
             start += size
         self.send_bytes(end, data)
 
     def send_bytes(self, end: ConnectionEnd, data: bytes) -> None:
         """Send arbitrary bytes to the peer."""
 
-        def receive() -> None:
-            if end.peer.is_open:
-                end.peer.owner.received_bytes(end.peer, data)
+        def arrived() -> None:
+            peer = end.peer
+            if peer.is_open and not end.is_lost:
+                peer.owner.received_bytes(peer, data)
 
-        self._arrive(end, receive)
+        self._arrive(end, arrived)
 
     def close(self, end: ConnectionEnd) -> None:
         """Close a connection from one end, after the frames sent."""
         end.is_open = False
-        self._arrive(end, lambda: self._close(end.peer))
+        self._arrive(end, lambda: None if end.is_lost else self._close(end.peer))
 
     def disconnect_silently(self, end: ConnectionEnd) -> None:
         """Lose everything sent over a connection; neither end notices."""
@@ -341,15 +347,11 @@ class MemoryNetwork:
         if is_noticed:
             self.after(end.delay, lambda: self._close(end))
 
-    def _arrive(self, end: ConnectionEnd, call: Callable[[], None]) -> None:
+    def _arrive(self, end: ConnectionEnd, arrived: Callable[[], None]) -> None:
         """Schedule a call for the arrival at the peer, after everything sent before."""
-        jitter = self.random.uniform(1, 2)
-        end.last_arrival = max(end.last_arrival, self.now + end.delay * jitter)
-
-        def arrived() -> None:
-            if not end.is_lost:
-                call()
-
+        arrival = self.now + end.delay * (1 + self.random.random())
+        if arrival > end.last_arrival:
+            end.last_arrival = arrival
         self._at(end.last_arrival, arrived)
 
     def _close(self, end: ConnectionEnd) -> None:
