@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from cbnet.network.durable.home_log.lease import LEASE
 from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
+from cbnet_lab.faults.driver.memory import SUSPEND_WRITER
 from cbnet_lab.faults.record import FIRST, SubscribeEvent, SubscriptionKind
 
 PREDICATES: Final = ("k >= 0", "k in (0, 2, 4)", "k < 2")
@@ -33,7 +35,10 @@ _REPLACED = 0.15  # share of histories in which homes lose their journals
 _LIMITED = 0.3  # share of histories with subscriptions of another account that are often full
 _GROUPS = 0.4  # share of histories with a home group
 GROUP: Final = "g"  # its home
+_LATE = 0.5  # share of these in which a transaction of an earlier holder arrives
 KILL_FOR_GOOD: Final = "kill for good"
+DATABASE_AWAY: Final = "database away"
+BURSTS: Final = "bursts"  # a publisher publishes more
 CLOCK_RATES: Final = (0.68, 0.68, 1.4)  # rates of the clock by which a router counts its lease
 
 
@@ -152,10 +157,15 @@ class HistoryPlan:
         if groups:
             rates += [
                 FaultRate("suspend", group, 0.09, 4.0), FaultRate("database cut", group, 0.15, 6.0),
-                FaultRate("slow clock", group, 0.15, 20.0, CLOCK_RATES), FaultRate("database away", [GROUP], 0.05, 4.0),
+                FaultRate("slow clock", group, 0.15, 20.0, CLOCK_RATES), FaultRate(DATABASE_AWAY, [GROUP], 0.05, 4.0),
             ]  # fmt: skip
         faults = random_schedule(random, rates, 0.0, seconds)
         faults += [Fault(chance.uniform(0.0, seconds), KILL_FOR_GOOD, each) for each in mortal]
+        if groups and chance.random() < _LATE:
+            readers = [client for each in subscriptions if each.home == GROUP for client in each.clients]
+            publishers = {**publishers, "late": chance.sample(routers, 1)}
+            faults += _late_transaction(chance, readers, [*publishers], seconds)
+            seconds = max(seconds, *(each.at + _MEMORY_SECONDS[0] for each in faults))
         return cls(routers, links, subscriptions, publishers, faults, seconds, logs, groups)
 
     @classmethod
@@ -249,6 +259,23 @@ def _mortal(
         if all(_is_connected(left, links) for left in lefts):  # one that does not run then is not killed
             mortal.append(each)
     return mortal
+
+
+def _late_transaction(
+    random: Random, readers: Sequence[str], publishers: Sequence[str], seconds: float
+) -> list[Fault]:  # fmt: skip
+    """Return faults by which a transaction of a holder arrives after its lease, and the next holder then dies.
+
+    A third one reads what both have stored, as their readers are away.
+    """
+    at, duration = random.uniform(0.0, seconds), LEASE + random.uniform(0.5, 3.5)
+    kind, end = random.choice((SUSPEND_WRITER, "database cut")), at + duration
+    return [
+        Fault(at, kind, GROUP, duration),
+        *(Fault(at + random.uniform(0.0, 1.0), BURSTS, each) for each in publishers for _ in range(3)),
+        Fault(end + random.uniform(0.1, 1.0), "kill", GROUP, random.uniform(1.0, 4.0)),
+        *(Fault(at, "leave", each, duration + random.uniform(2.0, 6.0)) for each in readers),
+    ]
 
 
 def _is_connected(routers: Sequence[str], links: Sequence[tuple[str, str]]) -> bool:

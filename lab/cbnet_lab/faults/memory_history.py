@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from random import Random
@@ -44,7 +45,7 @@ from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults import record
 from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.memory import MemoryFaults
-from cbnet_lab.faults.history_plan import KEYS, KILL_FOR_GOOD, HistoryPlan, PlannedSubscription
+from cbnet_lab.faults.history_plan import BURSTS, DATABASE_AWAY, KEYS, KILL_FOR_GOOD, HistoryPlan, PlannedSubscription
 
 AGAIN = "subscribe again"  # unacknowledged messages are delivered again
 _ACK_WAIT = 3.0  # seconds
@@ -210,7 +211,9 @@ class MemoryHistory:
         self.tokens = defaultdict(str, {name: each.token for name, each in accounts.items()})
         clients = {name: Account(Rights(), each.hash) for name, each in accounts.items()} if has_accounts else None
         groups = {home: [*routers] for home, routers in plan.groups.items()}
-        begin = record.BeginEvent(memory.now, len(plan.routers), _SLACK, _RECOVERY, harmless=[AGAIN], groups=groups)
+        begin = record.BeginEvent(
+            memory.now, len(plan.routers), _SLACK, _RECOVERY, harmless=[AGAIN, BURSTS], groups=groups
+        )
         self.record(begin)
         self._shared = {
             home: SharedDisk(memory, delay=random.choice(_DISK_DELAYS), on_taken=partial(self._taken_by, home))
@@ -234,9 +237,10 @@ class MemoryHistory:
         self.clients: dict[str, DurableMemoryClient] = {}
         self.publishers = [MemoryPublisher(self, name, routers[0]) for name, routers in plan.publishers.items()]
         self._subscribers = [MemorySubscriber(self, each, name) for each in plan.subscriptions for name in each.clients]
-        acts = {"move": self._move, "impersonate": self._impersonate, KILL_FOR_GOOD: self._kill_for_good}
+        acts = {"move": self._move, "impersonate": self._impersonate, KILL_FOR_GOOD: self._kill_for_good,
+                BURSTS: self._burst}  # fmt: skip
         self._faults = MemoryFaults(memory, self.clients, acts)
-        self._driver = FaultDriver(self._faults, self.record)
+        self._driver = FaultDriver(self._faults, self.record, at_router=self._at_holder)
         self._dead: set[str] = set()  # routers that were killed for good
         self.is_over = False  # whether all faults are over
         self._taken: set[int] = set()  # incarnations that publishers impersonate
@@ -265,12 +269,21 @@ class MemoryHistory:
     def _taken_by(self, home: str, router: str) -> None:
         self.record(record.HoldEvent(self.memory.now, home, router))
 
+    def _at_holder(self, fault: Fault) -> Fault:
+        """Return a fault of the router that has taken a home last, for one of the home."""
+        shared = self._shared.get(fault.of)
+        return fault if shared is None or fault.kind == DATABASE_AWAY else replace(fault, of=shared.holder)
+
     def _alive(self) -> str:
         """Return a router that was not killed for good."""
         return self.random.choice([each for each in self.plan.routers if each not in self._dead])
 
     def _move(self, fault: Fault) -> bool:
         self.clients[fault.of].move(self._alive())
+        return True
+
+    def _burst(self, fault: Fault) -> bool:
+        next(each for each in self.publishers if each.name == fault.of).publish_burst()
         return True
 
     def _kill_for_good(self, fault: Fault) -> bool:

@@ -48,19 +48,20 @@ def is_found(kind, first):
     return False
 
 
-def test_a_database_without_a_fence_is_found(monkeypatch):
+@pytest.mark.parametrize(("kind", "first"), [("lost", 78), ("stored twice", 120)])
+def test_a_database_without_a_fence_is_found(kind, first, monkeypatch):
     monkeypatch.setattr(SharedDisk, "is_fenced", lambda *_: False)
-    assert is_found("gap", first=204)
+    assert is_found(kind, first)
 
 
 def test_a_lease_without_a_margin_for_clocks_is_found(monkeypatch):
     monkeypatch.setattr(lease, "MARGIN", 0.0)
-    assert is_found("stale", first=360)
+    assert is_found("stale", first=204)
 
 
 def test_a_router_that_acts_after_its_lease_is_found(monkeypatch):
     monkeypatch.setattr(Tenure, "is_held", True)
-    assert is_found("stale", first=61)
+    assert is_found("stale", first=83)
 
 
 @pytest.mark.parametrize(("kind", "first"), [("lost", 4), ("stored twice", 15)])

@@ -81,10 +81,18 @@ class FaultyNetwork(Protocol):
 class FaultDriver:
     """Carries out schedules of faults in a network."""
 
-    def __init__(self, network: FaultyNetwork, record: Callable[[FaultEvent], None]) -> None:
+    def __init__(
+        self,
+        network: FaultyNetwork,
+        record: Callable[[FaultEvent], None],
+        *,
+        at_router: Callable[[Fault], Fault] = lambda fault: fault,
+    ) -> None:
+        """Initialise; at_router: returns the fault of the router that holds a home, for one of the home."""
         self._network = network
         self._record = record
-        self.active: list[Fault] = []
+        self._at_router = at_router
+        self.active: dict[Fault, Fault] = {}  # as scheduled, and as begun
 
     def run(self, schedule: Sequence[Fault], until: float) -> None:
         """Carry out a schedule that begins now; return after `until` seconds.
@@ -102,18 +110,19 @@ class FaultDriver:
 
     def begin(self, fault: Fault) -> None:
         """Begin a fault, if possible."""
-        event = FaultEvent(self._network.now, fault.of, fault.kind)
-        if self._network.begin(fault):
+        begun = self._at_router(fault)
+        event = FaultEvent(self._network.now, begun.of, begun.kind)
+        if self._network.begin(begun):
             self._record(event)
-            if fault.duration:
-                self.active.append(fault)
+            if begun.duration:
+                self.active[fault] = begun
 
     def end(self, fault: Fault) -> None:
         """End a fault that has begun."""
-        if fault in self.active:
-            self.active.remove(fault)
-            self._network.end(fault)
-            self._record(FaultEvent(self._network.now, fault.of, fault.kind, is_end=True))
+        begun = self.active.pop(fault, None)
+        if begun is not None:
+            self._network.end(begun)
+            self._record(FaultEvent(self._network.now, begun.of, begun.kind, is_end=True))
 
     def end_all(self) -> None:
         """End all faults."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from typing import Final
 
 from cbnet.network.durable.home_log.journal import HISTORY_ID
 from cbnet.network.simulation.memory_client import MemoryClient
@@ -14,6 +15,7 @@ from cbnet.network.transport.journals.journal_restore import with_loss
 from cbnet_lab.faults.driver.driver import Fault
 
 _DISK_DELAY = 0.01  # of a disk that is not slow, in seconds
+SUSPEND_WRITER: Final = "suspend writer"
 _SEPARATOR = ","  # of the routers in one part of a partition
 
 Act = Callable[[Fault], bool]
@@ -28,6 +30,7 @@ class MemoryFaults:
     clock jump, full disk, slow disk          of a router
     lost journal, restored journal            a router; it starts again with an empty disk, or a backup
     suspend                                   a router's process; the others notice that it is silent
+    suspend writer                            a router of a home group, as it sends its next transaction
     database cut, slow clock                  of a router of a home group: it does not reach the database; the clock by
                                               which it counts its lease runs at this rate
     database away                             that of a home group
@@ -71,6 +74,8 @@ class MemoryFaults:
                 return self._set_disk(of, is_full=kind == "full disk", delay=fault.size or _DISK_DELAY)
             case "suspend":
                 memory.hosts[of].suspend()
+            case "suspend writer":
+                return self._suspend_writer(of, memory.hosts[of].suspend)
             case "database away" | "database cut" | "slow clock":
                 return self._set_database(fault, is_broken=True)
             case "leave" | "leave silently":
@@ -91,7 +96,8 @@ class MemoryFaults:
                     self._memory.repair(*cable)
             case "full disk" | "slow disk":
                 self._set_disk(fault.of, is_full=False, delay=_DISK_DELAY)
-            case "suspend":
+            case "suspend" | "suspend writer":
+                self._suspend_writer(fault.of, None)
                 self._memory.hosts[fault.of].resume()
             case "database away" | "database cut" | "slow clock":
                 self._set_database(fault, is_broken=False)
@@ -146,6 +152,12 @@ class MemoryFaults:
                 (disk.cut if is_broken else disk.mend)()
             elif fault.of == name:
                 disk.set_clock_rate(fault.size if is_broken else 1.0)
+        return True
+
+    def _suspend_writer(self, router: str, on_sent: Callable[[], None] | None) -> bool:
+        disk = self._memory.hosts[router].disk
+        if isinstance(disk, LeasedDisk):
+            disk.on_sent = on_sent
         return True
 
     def _set_disk(self, router: str, *, is_full: bool, delay: float) -> bool:

@@ -92,25 +92,25 @@ class Host:
         self.bytes: ByteRouter | None = None  # the running router behind its links
         self.clock_offset = 0.0  # seconds
         self.ends: dict[int, ConnectionEnd] = {}
-        self._is_suspended = False
+        self.is_suspended = False
         self._delayed: list[Callable[[], None]] = []  # what has happened since
 
     # --- suspension
 
     def suspend(self) -> None:
         """Suspend the process of the router: it does nothing until `resume`."""
-        self._is_suspended = True
+        self.is_suspended = True
 
     def resume(self) -> None:
         """Let the process go on, with what has arrived meanwhile."""
-        self._is_suspended = False
+        self.is_suspended = False
         delayed, self._delayed = self._delayed, []
         for call in delayed:
             call()
 
     def when_running(self, call: Callable[[], None]) -> None:
         """Make a call, once the process is not suspended."""
-        if self._is_suspended:
+        if self.is_suspended:
             self._delayed.append(call)
         else:
             call()
@@ -127,7 +127,7 @@ class Host:
 
     def received_bytes(self, end: ConnectionEnd, data: bytes) -> None:
         """Pass bytes to the router."""
-        if self._is_suspended:
+        if self.is_suspended:
             self._delayed.append(lambda: self.received_bytes(end, data))
         elif self.bytes is not None:
             self._send(self.bytes.received(end.link, data, self.now))
@@ -151,7 +151,7 @@ class Host:
 
     def tick(self) -> None:
         """Call the router's `tick`."""
-        if self.router is not None and not self._is_suspended:
+        if self.router is not None and not self.is_suspended:
             self.perform(self.router.tick(self.now))
             while self.router.has_work:
                 self.perform(self.router.work(self.now))

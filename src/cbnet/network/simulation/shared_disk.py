@@ -4,7 +4,8 @@
 
 The database performs a transaction only for the router that took the home last (`is_fenced`), and each once. A router
 that is killed or suspended has perhaps sent a request that is performed later, and gets no answer, or a late one. A
-transaction that was sent over a connection that is cut arrives when the connection is mended.
+transaction that was sent over a connection that is cut arrives when the connection is mended; some of a router that is
+suspended have not left it, and arrive when it goes on.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from cbnet.network.simulation.memory_network import MemoryNetwork
 
 _AWAY = "the database does not answer"
+_UNSENT = 0.5  # share of the requests under way that have not left a router as it is suspended
 _Answer = TypeVar("_Answer")
 
 
@@ -136,6 +138,7 @@ class LeasedDisk:
         self.clock_offset = 0.0  # seconds, of the wall clock
         self.is_full = False  # not simulated
         self.is_cut = False  # the database cannot be reached from this router
+        self.on_sent: Callable[[], None] | None = None  # called once, with the next transaction on its way
         self._late: list[Callable[[], object]] = []  # transactions on their way since
         self._memory = memory
         self._router = router
@@ -238,7 +241,13 @@ class LeasedDisk:
             else:
                 back(lambda: handle(answer), 0.0)
 
-        self._memory.after(half, at_server)
+        def sent() -> None:
+            if host is not None and host.is_suspended and self._memory.random.random() < _UNSENT:
+                host.when_running(at_server)
+            else:
+                at_server()
+
+        self._memory.after(half, sent)
 
     def _acquire(self) -> None:
         sent = self.clock()
@@ -320,6 +329,9 @@ class LeasedDisk:
             lambda: self._failed(tenure, lambda: self._perform(tenure, submits)),
             may_be_late=True,
         )
+        if self.on_sent is not None:
+            call, self.on_sent = self.on_sent, None
+            call()
 
     def _failed(self, tenure: Tenure, again: Callable[[], None]) -> None:
         """Repeat a request without an answer while the lease lasts."""
