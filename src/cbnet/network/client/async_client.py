@@ -167,7 +167,7 @@ class AsyncClient(ClientState):
     @property
     def is_held(self) -> bool:
         """Whether reading is paused because a queue is full."""
-        return self._inbox.is_held
+        return self._link.is_held
 
     @property
     def problem(self) -> str:
@@ -216,7 +216,7 @@ class AsyncClient(ClientState):
         subscription = AsyncSubscription(
             self._inbox, next(self._numbers), text, queue, when_full, durable=options, since=start, group=group
         )
-        await self._inbox.registered.subscribe(subscription, timeout, wait=wait)
+        await self._inbox.register(subscription, timeout, wait=wait)
         return subscription
 
     async def subscribe_initial(
@@ -227,7 +227,7 @@ class AsyncClient(ClientState):
         The predicate remains when this subscription ends.
         """
         subscription = AsyncSubscription(self._inbox, next(self._numbers), "", queue, when_full, is_initial=True)
-        await self._inbox.registered.subscribe(subscription, timeout, wait=False)
+        await self._inbox.register(subscription, timeout, wait=False)
         return subscription
 
     async def unsubscribe(self, subscription: AsyncSubscription) -> None:
@@ -338,14 +338,13 @@ class AsyncClient(ClientState):
         wait: as in `subscribe`.
         """
         text = _checked_text(predicate)
-        offer = AsyncOffer(self, next(self._numbers), text, handler)
-        await self._inbox.registered.offer(offer, timeout, wait=wait)
+        offer = AsyncOffer(self._inbox, next(self._numbers), text, handler)
+        await self._inbox.register(offer, timeout, wait=wait)
         return offer
 
     async def withdraw(self, offer: AsyncOffer) -> None:
         """End an offer."""
-        if self._inbox.registered.offers.pop(offer.id, None) is not None and self.is_connected:
-            await self._link.ask(frames.Withdraw(offer.id), offer.id, TIMEOUT)
+        await self._inbox.withdraw(offer)
 
     async def request(
         self,

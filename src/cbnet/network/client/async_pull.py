@@ -35,7 +35,7 @@ from cbnet.network.protocol.request_codec import (
 from cbnet.network.protocol.wire import encode
 
 if TYPE_CHECKING:
-    from cbnet.network.client.async_client import AsyncClient
+    from cbnet.network.client.client_inbox import ClientInbox
     from cbnet.network.client.client_link import ClientLink
 
 DEFAULT_HOLDERS: Final = 8
@@ -72,14 +72,15 @@ Handler: TypeAlias = Callable[[Message], Answer | Awaitable[Answer]]
 class AsyncOffer:
     """An offer of an `AsyncClient`; as a context manager, it is withdrawn on exit."""
 
-    def __init__(self, client: AsyncClient, id: int, predicate: str, handler: Handler) -> None:
+    def __init__(self, inbox: ClientInbox, id: int, predicate: str, handler: Handler) -> None:
         self.id = id
         self.predicate = predicate
         self.handler = handler
         self.confirmation = Confirmation(False, 0, [])
         self.answered = 0  # requests answered with an item
         self.failure: CbnetError | None = None  # set if a later router refuses the offer
-        self._client = client
+        self.is_registered = False  # whether a router has accepted it
+        self._inbox = inbox
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,7 +90,7 @@ class AsyncOffer:
 
     async def withdraw(self) -> None:
         """Stop answering requests."""
-        await self._client.withdraw(self)
+        await self._inbox.withdraw(self)
 
 
 class OfferAnswers:

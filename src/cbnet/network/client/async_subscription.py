@@ -24,7 +24,7 @@ from cbnet.errors import InputError
 from cbnet.language.values import RESERVED_NAME
 from cbnet.network.protocol.durable_frames import MAX_ACK_WAIT, MAX_HISTORY_AGE, DurableLimits, HistoryStart
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_INT, check_name
-from cbnet.network.protocol.frames import DurableDeliver, Replaying
+from cbnet.network.protocol.frames import Acknowledge, DurableDeliver, Replaying
 
 if TYPE_CHECKING:
     from cbnet.network.client.client_inbox import ClientInbox
@@ -151,7 +151,7 @@ class AsyncSubscription:
         delivery = self._queue.popleft()
         if self.is_replay:
             self._received([delivery])
-        if self._inbox.is_held:
+        if self._inbox.link.is_held:
             self._inbox.release()
         return delivery
 
@@ -172,7 +172,7 @@ class AsyncSubscription:
         self._queue.clear()
         if self.is_replay:
             self._received(taken)
-        if self._inbox.is_held:
+        if self._inbox.link.is_held:
             self._inbox.release()
         return taken
 
@@ -189,7 +189,7 @@ class AsyncSubscription:
     def _send_soon(self) -> None:
         if not self._is_sending:
             self._is_sending = True
-            self._inbox.soon(self.send_acknowledgements)
+            self._inbox.loop.call_soon_threadsafe(self.send_acknowledgements)
 
     async def unsubscribe(self) -> None:
         """End the subscription; queued messages can still be received. A durable one keeps storing messages."""
@@ -227,7 +227,7 @@ class AsyncSubscription:
         up_to = max([self._up_to.popleft() for _ in range(len(self._up_to))], default=0)
         while self._offsets or up_to:
             some = [self._offsets.popleft() for _ in range(min(len(self._offsets), MAX_ENTRIES))]
-            self._inbox.acknowledge(self.id, some, up_to)
+            self._inbox.link.send(Acknowledge(self.id, some, up_to))
             up_to = 0
 
     def clear(self) -> None:

@@ -1,12 +1,17 @@
 """The blocking client, for programs with or without threads.
 
-It runs an `AsyncClient` in its own thread; every call waits for it. It is thread-safe.
+It runs an `AsyncClient` in the event loop of its own thread; every call waits for it, except `publish`: messages that
+are published in a loop are sent together. It is thread-safe.
 """
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
@@ -16,14 +21,15 @@ from cbnet.language.relations.covering import PredicateLike
 from cbnet.network.client.async_client import AsyncClient, ClientState, connect_async
 from cbnet.network.client.async_pull import Answer, AsyncOffer
 from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery, HistorySpan
-from cbnet.network.client.client_link import TIMEOUT
-from cbnet.network.client.client_thread import ClientThread, OutgoingFrames
+from cbnet.network.client.client_link import TIMEOUT, ClientLink
 from cbnet.network.client.durable.durable_publishing import Receipt, Required
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish
-from cbnet.network.errors import NotConfirmed, NotConnected
+from cbnet.network.errors import NetworkError, NotConfirmed, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS
 from cbnet.network.security.tls import Tls
+from cbnet.network.transport.event_loop import new_loop
 
+_MAX_QUEUED = 1 << 20  # bytes
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Registered = TypeVar("Registered", bound=AsyncSubscription | AsyncOffer)
@@ -73,6 +79,90 @@ def _subscribing(
             raise
 
     return call
+
+
+class ClientThread:
+    """A thread that runs until `stop`; `call` may be called in any other thread."""
+
+    def __init__(self) -> None:
+        self.loop = new_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="cbnet-client", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread has not been stopped."""
+        return self._thread.is_alive()
+
+    def call(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine in the thread and return its result."""
+        if not self._thread.is_alive():
+            coroutine.close()
+            raise NotConnected("the client is closed")
+        future: Future[Result] = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        """End the thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
+class OutgoingFrames:
+    """The published frames of one client, in order, until its thread sends them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, link: ClientLink) -> None:
+        self._loop = loop
+        self._link = link
+        self._lock = threading.Lock()
+        self._frames: list[bytes] = []
+        self._is_scheduled = False
+        self._waiting: asyncio.Task[None] | None = None  # sends when the router reads again
+        self._size = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the publisher must wait until the queued frames are sent."""
+        return self._size > _MAX_QUEUED
+
+    def put(self, data: bytes) -> None:
+        """Pass frames to the client's thread; may be called in any thread."""
+        with self._lock:
+            self._frames.append(data)
+            self._size += len(data)
+            is_first, self._is_scheduled = not self._is_scheduled, True
+        if is_first:
+            self._loop.call_soon_threadsafe(self._send_some)
+
+    def _send_some(self) -> None:
+        """Send the queued frames, now or when the router reads again."""
+        with self._lock:
+            self._is_scheduled = False
+            if self._link.is_writable:
+                self._send_queued()
+            elif self._waiting is None or self._waiting.done():
+                self._waiting = self._loop.create_task(self._send_later())
+
+    async def _send_later(self) -> None:
+        with suppress(NetworkError):  # closed, or an hour without connection
+            await self.send_all(timeout=3_600)
+
+    async def send_all(self, timeout: float) -> None:
+        """Send the queued frames, and wait until they are written to the socket."""
+        await self._link.writable(timeout)
+        with self._lock:
+            self._send_queued()
+        await self._link.writable(timeout)
+
+    def _send_queued(self) -> None:
+        queued, self._frames, self._size = self._frames, [], 0
+        for data in queued:
+            self._link.send_bytes(data)
 
 
 class Client(ClientState):
@@ -132,12 +222,8 @@ class Client(ClientState):
         timeout: float = TIMEOUT,
         require: Required = (),
     ) -> Receipt | None:
-        """Publish a message; wait: return when the router has accepted it.
+        """Publish a message; the arguments are those of `AsyncClient.publish`.
 
-        durable: return a receipt when every durable subscription that matches has the message on disk; until then it
-        is resent, also through another router. Raises `NotStored` if a home does not answer in `timeout` seconds or
-        cannot write, or if a subscription of this account refuses it. The receipt counts those of other accounts that
-        refuse it, unless they are required, as a list of (account, name), or "all": then it is not stored either.
         Without `wait` or `durable` it is queued for the client's thread, in order; blocks while that queue is full.
         """
         if wait or durable or require:
@@ -155,11 +241,9 @@ class Client(ClientState):
         *,
         timeout: float = TIMEOUT,
     ) -> None:
-        """Publish messages in order, each with its payload if there are payloads; fastest for many messages.
+        """Publish messages in order, as `AsyncClient.publish_many` does; fastest for many messages.
 
-        All are checked first: if one is invalid, the `InputError` names its index, and nothing is sent. Blocks as
-        `publish` does. The `NotConnected` after `timeout` seconds without progress has the number of messages `sent`,
-        or passed to the client's thread, which sends them when it can.
+        The messages `sent` before a `NotConnected` include those that the client's thread sends when it can.
         """
         chunks = encode_batch(messages, payloads)
         sent = 0

@@ -44,7 +44,7 @@ _STABLE = 3.0  # seconds after which a connection counts as successful
 _PATIENCE = 1.0  # seconds to wait for a router that is just starting, if no router listens
 _PROBE = frames.Ping(1)  # its Pong shows that the Hello before was accepted; all other Pings have the number 0
 
-Dial: TypeAlias = Callable[[Callable[[], Connection], Address], Awaitable[Connection]]
+Dial: TypeAlias = Callable[[Callable[[], Any], Address], Awaitable[Any]]  # a protocol, such as a `Connection`
 
 
 def delivery_of(frame: Deliver) -> Delivery:
@@ -395,7 +395,7 @@ class ClientLink:
     async def _connect(self, address: Address, *, is_new: bool) -> None:
         """Open a connection, and wait until it closes."""
         async with asyncio.timeout(_DEAD):
-            connection = await self.dial(self._new_connection, address)
+            connection: Connection = await self.dial(self._new_connection, address)
         self._last_received = self._loop.time()
         self.reconnects += is_new
         try:

@@ -7,13 +7,15 @@ is not valid. A transport reads a long one in a thread (`read_ahead`) before its
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from functools import lru_cache
 from time import thread_time
-from typing import Final
+from typing import Final, TypeVar
 
 from cbnet.errors import InputError
-from cbnet.language.predicate import Predicate
+from cbnet.language.predicate import Limits, Predicate
 from cbnet.language.relations.normal_form import normalised
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
@@ -21,26 +23,17 @@ from cbnet.network.protocol.fields import PREDICATE_LIMITS
 
 LONG: Final = 2_000  # characters; shorter ones take a few milliseconds
 _KEPT: Final = 8  # long predicates
+_Result = TypeVar("_Result")
 
 
 def filters_of(text: str) -> list[bytes]:
     """Return the encoded filters of a predicate; raise an `InputError` if it is not valid."""
-    if len(text) < LONG:
-        return predicate_to_bytes(text, PREDICATE_LIMITS)
-    found = _filters_of(text)
-    if isinstance(found, InputError):
-        raise copy(found)
-    return [*found]
+    return [*_read(predicate_to_bytes, text)]
 
 
 def predicate_of(text: str) -> Predicate:
     """Return a predicate; raise an `InputError` if it is not valid."""
-    if len(text) < LONG:
-        return parse(text, PREDICATE_LIMITS)
-    found = _predicate_of(text)
-    if isinstance(found, InputError):
-        raise copy(found)
-    return found
+    return _read(parse, text)
 
 
 def read_ahead(text: str, *, is_compared: bool) -> float:
@@ -51,12 +44,11 @@ def read_ahead(text: str, *, is_compared: bool) -> float:
     Return the processor time that it takes, also if it was read before: other routers have to decode its filters.
     """
     began, cost = thread_time(), _cost_of(text)
-    found = _filters_of(text)
-    if not isinstance(found, InputError):
-        for encoded in found:
+    with suppress(InputError):
+        for encoded in filters_of(text):
             normalised(encoded)  # keeps the last ones with conditions, decoded and normalised
         if is_compared:
-            _predicate_of(text)
+            predicate_of(text)
     cost[0] = max(cost[0], thread_time() - began)
     return cost[0]
 
@@ -66,17 +58,18 @@ def _cost_of(_: str) -> list[float]:
     return [0.0]
 
 
-@lru_cache(maxsize=_KEPT)
-def _filters_of(text: str) -> tuple[bytes, ...] | InputError:
-    try:
-        return tuple(predicate_to_bytes(text, PREDICATE_LIMITS))
-    except InputError as error:
-        return error.with_traceback(None)
+def _read(reader: Callable[[str, Limits], _Result], text: str) -> _Result:
+    if len(text) < LONG:
+        return reader(text, PREDICATE_LIMITS)
+    found: _Result | InputError = _kept(reader, text)
+    if isinstance(found, InputError):
+        raise copy(found)
+    return found
 
 
-@lru_cache(maxsize=_KEPT)
-def _predicate_of(text: str) -> Predicate | InputError:
+@lru_cache(maxsize=2 * _KEPT)
+def _kept(reader: Callable[[str, Limits], _Result], text: str) -> _Result | InputError:
     try:
-        return parse(text, PREDICATE_LIMITS)
+        return reader(text, PREDICATE_LIMITS)
     except InputError as error:
         return error.with_traceback(None)

@@ -18,19 +18,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final, cast
 
-from cbnet._kernels.link_output import LinkOutput
 from cbnet.errors import CbnetError, InputError
 from cbnet.network.client.async_subscription import AsyncSubscription
 from cbnet.network.client.client_events import ClientEvent, EventKind
 from cbnet.network.client.client_link import ClientLink
 from cbnet.network.protocol.addresses import Address, parse_address
 from cbnet.network.transport.backoff import Backoff
-from cbnet.network.transport.connection import Connection
-
-if TYPE_CHECKING:
-    from cbnet.network.protocol.wire import Data
+from cbnet.network.transport.connection import break_cycle
 
 _FIRST, _LONGEST = 0.25, 2.0  # seconds between two attempts
 _ELSEWHERE: Final = 8  # attempts after which another router is asked
@@ -102,12 +98,9 @@ class HomeSearch:
         self._end_if_done()
 
     def close(self) -> None:
-        """End the search."""
+        """End the search permanently; this object leaves no reference cycle."""
         self._waiting.clear()
         self._end_if_done()
-
-    def release(self) -> None:
-        """Call nothing any more, so that this object leaves no reference cycle: the client is closed."""
         self._send = lambda _: None
         self._report = lambda _: None
 
@@ -158,10 +151,10 @@ class HomeSearch:
         """Return whether somebody listens at an address."""
         try:
             async with asyncio.timeout(_DIAL):
-                connection = await self._link.dial(lambda: Connection(_Probe(), LinkOutput(1 << 16, 1 << 16)), address)
+                probe: _Probe = await self._link.dial(_Probe, address)
         except (OSError, CbnetError):
             return False
-        connection.abort()
+        probe.transport.abort()
         return True
 
 
@@ -170,23 +163,15 @@ def _name(subscription: AsyncSubscription) -> str:
     return subscription.durable.name
 
 
-class _Probe:
-    """The owner of a connection that shows that somebody listens, and is closed at once."""
+class _Probe(asyncio.Protocol):
+    """A connection that shows that somebody listens, and is closed at once."""
 
-    def opened(self, connection: Connection) -> None:
-        """Send nothing."""
+    transport: asyncio.Transport
 
-    def received(self, connection: Connection, data: Data) -> None:
-        """Ignore bytes."""
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Initialise the transport."""
+        self.transport = cast(asyncio.Transport, transport)
 
-    def failed(self, connection: Connection, reason: str) -> None:
-        """Ignore an error."""
-
-    def closed(self, connection: Connection) -> None:
-        """Ignore the end."""
-
-    def congested(self, connection: Connection, dropped: int) -> None:
-        """Ignore a full queue."""
-
-    def relieved(self, connection: Connection) -> None:
-        """Ignore an empty queue."""
+    def connection_lost(self, _: Exception | None) -> None:
+        """Release the transport."""
+        break_cycle(self.transport)
