@@ -30,11 +30,10 @@ def gateway(
     if not check:
         _run(plan, lambda: read_gateway(config), as_json=json)
         return
-    networks = [each.settings.network for each in plan.sides]
     if json:
-        print_json({"gateway": plan.name, "networks": networks, "ok": True})
+        print_json({"gateway": plan.name, "networks": plan.networks, "ok": True})
     else:
-        print(f"the configuration of {plan.name}, between {' and '.join(networks)}, is valid")
+        print(f"the configuration of {plan.name}, between {' and '.join(plan.networks)}, is valid")
 
 
 def _run(plan: GatewayPlan, read: Callable[[], GatewayPlan], *, as_json: bool) -> None:
@@ -53,6 +52,6 @@ def _run(plan: GatewayPlan, read: Callable[[], GatewayPlan], *, as_json: bool) -
     process = plan.sides[0].process
     configure(process.log, process.log_level, plan.name)
     use_audit_log(open_audit_log(process.audit, plan.name))
-    run_router(serve_gateway(plan, on_start=on_start, read=read))
+    run_router(serve_gateway(plan, on_start, read))
     if process.log == "text":
         print_note(f"gateway {plan.name} has stopped")

@@ -109,7 +109,7 @@ def _run(
     plan: Configuration, file: Path | None, read: Callable[[], Configuration], *, as_json: bool, page: bool
 ) -> None:  # fmt: skip
     from cbnet.network.logs import configure, open_audit_log, use_audit_log
-    from cbnet.network.service.router_process import ConfigurationSource, serve
+    from cbnet.network.service.router_process import serve
     from cbnet.network.transport.event_loop import run_router
 
     name = plan.settings.name
@@ -129,10 +129,8 @@ def _run(
             raise error if error.file else error.at(file=str(file)) from None
 
     process = plan.process
-    source = None if file is None else ConfigurationSource([plan], read_again)
     configure(process.log, process.log_level, name)
     use_audit_log(open_audit_log(process.audit, name))
-    addresses = plan.settings, plan.listen, plan.neighbours
-    run_router(serve(*addresses, on_start=on_start, security=plan.security, process=process, source=source))
+    run_router(serve(plan, on_start=on_start, read=None if file is None else read_again))
     if process.log == "text":  # with json the log has an event for it
         print_note(f"router {name} has stopped")

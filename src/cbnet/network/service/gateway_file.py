@@ -39,6 +39,11 @@ class GatewayPlan:
     outside: str
     sides: list[Configuration]
 
+    @property
+    def networks(self) -> list[str]:
+        """The networks of its domains."""
+        return [each.settings.network for each in self.sides]
+
 
 def read_gateway(path: Path) -> GatewayPlan:
     """Read a gateway file."""

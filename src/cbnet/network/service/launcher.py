@@ -28,6 +28,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -39,13 +40,10 @@ from cbnet.errors import CbnetError
 from cbnet.network.announce.announcements import NodeData
 from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.addresses import parse_address
-from cbnet.network.security.access import SECURITY, read_policy
-from cbnet.network.service.configuration import ProcessSettings
+from cbnet.network.service.configuration import ConfigValue, configured
 from cbnet.network.service.node_data import NodePredicates, read_computed_tables
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import run_router
-from cbnet.network.transport.journals.journal_place import journal_place
 
 _GRACE = 2.0  # seconds for routers to stop by themselves
 
@@ -95,18 +93,16 @@ class Launcher:
         self._stop_all()
 
     def _execute(self, command: dict[str, Any]) -> None:
-        if "load" in command:
-            self._load(command)
-            return
-        if "start" in command:
-            self._start(command)
-            return
-        if "gate" in command:
-            self._move_gate(command["gate"])
-            return
-        for pid, name in self._pids.items():
-            if name == command["to"]:
-                os.kill(pid, command["signal"])
+        match command:
+            case {"load": path, "nodes": nodes}:
+                self._load(Path(path), nodes)
+            case {"start": _}:
+                self._start(command)
+            case {"gate": position}:
+                self._move_gate(position)
+            case {"signal": number, "to": name}:
+                for pid in (pid for pid, each in self._pids.items() if each == name):
+                    os.kill(pid, number)
 
     def _move_gate(self, position: str) -> None:
         if self._gate is not None:
@@ -122,9 +118,9 @@ class Launcher:
             os.read(read_end, 1)
             os.close(read_end)
 
-    def _load(self, command: dict[str, Any]) -> None:
+    def _load(self, path: Path, nodes: Sequence[str]) -> None:
         try:
-            self._initial = NodePredicates.read(Path(command["load"]), command["nodes"])
+            self._initial = NodePredicates.read(path, nodes)
         except CbnetError as error:
             emit({"failed": "", "why": str(error)})
 
@@ -170,7 +166,8 @@ class Launcher:
 
 def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, initial: NodePredicates | None) -> int:
     """Run a router in this process; return its exit code."""
-    neighbours = {name: parse_address(text) for name, text in command["neighbours"].items()}
+    values = vars(settings) | {"drain": 0.0} | command.get("security", {})
+    values |= {key: command[key] for key in ("listen", "neighbours", "journal", "http") if key in command}
 
     def started(*_: object) -> None:
         emit({"listening": settings.name, "pid": os.getpid()})
@@ -184,19 +181,8 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, i
         return NodeData(initial.of(settings.name), tables)
 
     try:
-        listen = parse_address(command["listen"])
-        process = ProcessSettings(
-            journal=journal_place(command["journal"]) if "journal" in command else None,
-            http=parse_address(command["http"]) if "http" in command else None,
-        )
-        values = SECURITY | {"name": settings.name, "network": settings.network} | command.get("security", {})
-        security = read_policy(values, listen, neighbours)
-        run_router(
-            serve(
-                settings, listen, neighbours, on_start=started, lifeline=lifeline, security=security, data=data,
-                process=process,
-            )
-        )  # fmt: skip
+        configuration = configured({key: ConfigValue(value, "launcher") for key, value in values.items()})
+        run_router(serve(configuration, on_start=started, lifeline=lifeline, data=data))
     except CbnetError as error:
         emit({"failed": settings.name, "why": str(error)})
         return 1

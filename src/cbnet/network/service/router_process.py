@@ -15,15 +15,12 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import NamedTuple
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.network.announce.announcements import NodeData
-from cbnet.network.link.settings import Settings
+from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.router.clients import no_file
 from cbnet.network.router.gateway import Gateway
-from cbnet.network.security.access import OPEN_POLICY, SecurityPolicy
 from cbnet.network.service.configuration import Configuration, ProcessSettings
 from cbnet.network.service.configuration_reload import ConfigurationReload
 from cbnet.network.service.gateway_file import GatewayPlan
@@ -31,46 +28,34 @@ from cbnet.network.transport.event_loop import wait_first
 from cbnet.network.transport.tcp_router import TcpRouter
 
 _GATEWAY_TICK = 0.1  # seconds
-_DEFAULT_PROCESS = ProcessSettings()
-
-
-class ConfigurationSource(NamedTuple):
-    """The configuration of a router, and a function that reads it again."""
-
-    present: list[Configuration]
-    read: Callable[[], list[Configuration]]
 
 
 async def serve(
-    settings: Settings,
-    listen: Address,
-    neighbours: Mapping[str, Address],
+    configured: Configuration,
     *,
-    on_start: Callable[[Address, Address | None], None] = lambda *_: None,
+    on_start: Callable[[Address, Address | None], None],
     lifeline: int | None = None,
-    security: SecurityPolicy = OPEN_POLICY,
     data: Callable[[], NodeData] = NodeData,
-    process: ProcessSettings = _DEFAULT_PROCESS,
-    source: ConfigurationSource | None = None,
+    read: Callable[[], list[Configuration]] | None = None,
 ) -> None:
     """Run a router until SIGTERM or SIGINT.
 
     on_start: called with its address and that of its HTTP server, when it listens. lifeline: a pipe; when its other end
-    closes, the router stops.
-    data: returns the initial data of the node; called once, and not kept. source: of the configuration, to reload it.
+    closes, the router stops. data: returns the initial data of the node; called once, and not kept. read: to reload the
+    configuration.
     """
     drain, stop = _shutdown_events(lifeline)
-    router = TcpRouter(settings, listen, neighbours, security, data(), process.journal)
+    router = _router(configured, data())
     await router.start()
-    reload = None if source is None else ConfigurationReload(source.present, source.read, [router])
+    reload = None if read is None else ConfigurationReload([configured], read, [router])
     _on_hangup(router, reload)
     try:
-        async with _http_server(router, process) as http:
+        async with _http_server(router, configured.process) as http:
             on_start(router.address, http)
             notify_systemd("READY=1")
             await drain.wait()
             notify_systemd("STOPPING=1")
-            seconds = (process if reload is None else reload.present[0].process).drain
+            seconds = (configured if reload is None else reload.present[0]).process.drain
             if seconds and not stop.is_set():
                 await wait_first(router.drain(seconds), stop.wait())
     finally:
@@ -78,17 +63,14 @@ async def serve(
 
 
 async def serve_gateway(
-    plan: GatewayPlan,
-    *,
-    on_start: Callable[[Mapping[str, Address]], None] = lambda _: None,
-    read: Callable[[], GatewayPlan] | None = None,
+    plan: GatewayPlan, on_start: Callable[[Mapping[str, Address]], None], read: Callable[[], GatewayPlan]
 ) -> None:
     """Run a gateway until SIGTERM or SIGINT; on_start: called with its addresses, by network; read: to reload it."""
     drain, stop = _shutdown_events(None)
     async with AsyncExitStack() as stack:
         routers: dict[str, TcpRouter] = {}
         for each in plan.sides:
-            router = TcpRouter(each.settings, each.listen, each.neighbours, each.security, journal=each.process.journal)
+            router = _router(each)
             router.event_log.context = {"network": each.settings.network}
             await router.start()
             stack.push_async_callback(router.stop)
@@ -99,7 +81,7 @@ async def serve_gateway(
         ticking = asyncio.ensure_future(_tick(gateway))
         stack.callback(ticking.cancel)
         reload = ConfigurationReload(plan.sides, lambda: _sides(plan, read), list(routers.values()))
-        _on_hangup(next(iter(routers.values())), None if read is None else reload)
+        _on_hangup(next(iter(routers.values())), reload)
         on_start({network: router.address for network, router in routers.items()})
         notify_systemd("READY=1")
         await drain.wait()
@@ -110,21 +92,18 @@ async def serve_gateway(
             await wait_first(_drain(list(routers.values()), seconds), stop.wait())
 
 
-def _sides(plan: GatewayPlan, read: Callable[[], GatewayPlan] | None) -> list[Configuration]:
+def _router(each: Configuration, data: NodeData = NO_DATA) -> TcpRouter:
+    return TcpRouter(each.settings, each.listen, each.neighbours, each.security, data, each.process.journal)
+
+
+def _sides(plan: GatewayPlan, read: Callable[[], GatewayPlan]) -> list[Configuration]:
     """Read the configurations of a gateway's routers again."""
-    after = plan if read is None else read()
-    for key, old, new in (
-        ("name", plan.name, after.name),
-        ("outside", plan.outside, after.outside),
-        ("networks", _networks(plan), _networks(after)),
-    ):
+    after = read()
+    for key in ("name", "outside", "networks"):
+        old, new = getattr(plan, key), getattr(after, key)
         if old != new:
             raise InputError(f"{key}: {new!r}; the gateway runs with {old!r}", hint="restart the gateway to change it")
     return after.sides
-
-
-def _networks(plan: GatewayPlan) -> list[str]:
-    return [each.settings.network for each in plan.sides]
 
 
 async def _tick(gateway: Gateway) -> None:
