@@ -14,13 +14,12 @@ from cbnet.errors import InputError
 from cbnet.network.durable.home_log import lease
 from cbnet.network.durable.home_log.journal import Append, Committed, OpenJournal, Read, Standby
 from cbnet.network.simulation.memory_disk import DiskContent
-from cbnet.network.transport.journals import journal_thread
+from cbnet.network.transport.journals import journal_thread, postgres_database, postgres_journal
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
 from cbnet.network.transport.journals.journal_store import FencedError
 from cbnet.network.transport.journals.journal_thread import JournalThread
 from cbnet.network.transport.journals.leased_journal import LeasedJournal
-from cbnet.network.transport.journals.postgresql import postgres_journal, postgres_schema, postgres_server
-from cbnet.network.transport.journals.postgresql.postgres_journal import PostgresJournal
+from cbnet.network.transport.journals.postgres_journal import PostgresJournal
 from cbnet_lab.bench.postgres_server import PostgresServer
 
 
@@ -134,7 +133,7 @@ def test_sessions_that_do_not_wait_for_the_sync_are_refused(postgres, value):
 
 
 def test_an_old_server_is_refused(postgres, monkeypatch):
-    monkeypatch.setattr(postgres_server, "_OLDEST", 99)
+    monkeypatch.setattr(postgres_database, "_OLDEST", 99)
     assert "use PostgreSQL 99 or newer" in refusal(postgres.uri)
 
 
@@ -143,7 +142,7 @@ def test_the_journal_of_another_network_or_version_is_refused(postgres, monkeypa
     journal(postgres, name).close()
     text = f"the journal of the home {name} belongs to the network cbnet, not other"
     assert text in refusal(postgres.uri, name, "other")
-    monkeypatch.setattr(postgres_schema, "_VERSION", 2)
+    monkeypatch.setattr(postgres_database, "_VERSION", 2)
     assert "the journal has version 1; this cbnet uses version 2" in refusal(postgres.uri, name)
 
 

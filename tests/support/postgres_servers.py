@@ -4,7 +4,7 @@ import time
 from itertools import count
 
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
-from cbnet.network.transport.journals.postgresql.postgres_journal import PostgresJournal
+from cbnet.network.transport.journals.postgres_journal import PostgresJournal
 
 _homes = count(1)
 

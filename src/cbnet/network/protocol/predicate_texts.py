@@ -7,15 +7,14 @@ is not valid. A transport reads a long one in a thread (`read_ahead`) before its
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from functools import lru_cache
 from time import thread_time
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from cbnet.errors import InputError
-from cbnet.language.predicate import Limits, Predicate
+from cbnet.language.predicate import Predicate
 from cbnet.language.relations.normal_form import normalised
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
@@ -23,17 +22,17 @@ from cbnet.network.protocol.fields import PREDICATE_LIMITS
 
 LONG: Final = 2_000  # characters; shorter ones take a few milliseconds
 _KEPT: Final = 8  # long predicates
-_Result = TypeVar("_Result")
 
 
 def filters_of(text: str) -> list[bytes]:
     """Return the encoded filters of a predicate; raise an `InputError` if it is not valid."""
-    return [*_read(predicate_to_bytes, text)]
+    return [*_read(text, is_parsed=False)]
 
 
 def predicate_of(text: str) -> Predicate:
     """Return a predicate; raise an `InputError` if it is not valid."""
-    return _read(parse, text)
+    predicate: Predicate = _read(text, is_parsed=True)
+    return predicate
 
 
 def read_ahead(text: str, *, is_compared: bool) -> float:
@@ -58,18 +57,18 @@ def _cost_of(_: str) -> list[float]:
     return [0.0]
 
 
-def _read(reader: Callable[[str, Limits], _Result], text: str) -> _Result:
+def _read(text: str, *, is_parsed: bool) -> Any:
     if len(text) < LONG:
-        return reader(text, PREDICATE_LIMITS)
-    found: _Result | InputError = _kept(reader, text)
+        return (parse if is_parsed else predicate_to_bytes)(text, PREDICATE_LIMITS)
+    found = _kept(text, is_parsed)
     if isinstance(found, InputError):
         raise copy(found)
     return found
 
 
 @lru_cache(maxsize=2 * _KEPT)
-def _kept(reader: Callable[[str, Limits], _Result], text: str) -> _Result | InputError:
+def _kept(text: str, is_parsed: bool) -> Any:
     try:
-        return reader(text, PREDICATE_LIMITS)
+        return (parse if is_parsed else predicate_to_bytes)(text, PREDICATE_LIMITS)
     except InputError as error:
         return error.with_traceback(None)

@@ -51,11 +51,11 @@ class ConfigurationReload:
     async def run(self) -> list[str]:
         """Reload the configuration and return the changes. An `InputError` means that nothing changed."""
         async with self._lock:
-            log = self._routers[0].event_log
+            log = self._routers[0].event_log.log
             try:
                 planned, contexts, audit = await asyncio.to_thread(self._prepare)
             except InputError as error:
-                log.reload_failed(error.summary)
+                log(logging.ERROR, "reload failed", reason=error.summary)
                 raise
             before, self.present = self.present, planned
             logs.set_level(planned[0].process.log_level)
@@ -63,7 +63,7 @@ class ConfigurationReload:
             for router, each, tls in zip(self._routers, planned, contexts, strict=True):
                 router.reload(each.settings, each.neighbours, each.security.access, tls)
             changes = [text for pair in zip(before, planned, strict=True) for text in _changes(*pair)]
-            log.reloaded(changes)
+            log(logging.INFO, "reloaded", changes=changes)
             return changes
 
     def start(self) -> None:

@@ -10,6 +10,7 @@ The routers of a gateway share one event loop and stop together.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -141,7 +142,7 @@ def _on_hangup(router: TcpRouter, reload: ConfigurationReload | None) -> None:
     """Reload on SIGHUP; log an error if there is no configuration file."""
 
     def fail() -> None:
-        router.event_log.reload_failed(no_file().summary)
+        router.event_log.log(logging.ERROR, "reload failed", reason=no_file().summary)
 
     _handle_signals(("SIGHUP",), fail if reload is None else reload.start)
 
@@ -169,7 +170,7 @@ async def _http_server(router: TcpRouter, process: ProcessSettings) -> AsyncIter
 
     server = HttpServer(router, process.http, origins=process.http_origins, sessions=process.http_connections)
     await server.start()
-    router.event_log.http_started(server.address)
+    router.event_log.log(logging.INFO, "http", address=str(server.address))
     try:
         yield server.address
     finally:

@@ -41,25 +41,19 @@ class EventLog:
 
     # --- single events
 
-    def started(self, address: Address) -> None:
-        """Log that the router listens."""
-        settings = self._router.settings
-        self._log(logging.INFO, "started", name=settings.name, network=settings.network, scheme=settings.routing,
-                  address=str(address))  # fmt: skip
-
-    def http_started(self, address: Address) -> None:
-        """Log that the HTTP server listens."""
-        self._log(logging.INFO, "http", address=str(address))
+    def log(self, level: int, event: str, **members: Any) -> None:
+        """Log an event of this router."""
+        log(level, event, **self.context | members)
 
     def refused(self, address: str, reason: str) -> None:
         """Log that a peer was refused."""
-        self._log(logging.WARNING, "refused", address=address, reason=reason)
+        self.log(logging.WARNING, "refused", address=address, reason=reason)
 
     def link_up(self, link: Link, now: float) -> None:
         """Log a link whose peer has sent its Hello, once."""
         if link.up_since is None and link.hello is not None:
             link.up_since = now
-            self._log(logging.INFO, "link up", **_peer(link, link.hello))
+            self.log(logging.INFO, "link up", **_peer(link, link.hello))
 
     def link_down(self, link: Link, reason: str, now: float) -> None:
         """Log that a link was closed, or that a new connection was refused."""
@@ -67,36 +61,19 @@ class EventLog:
             reason = f"closed by the peer: {link.close_reason}"
         if link.up_since is not None and link.hello is not None:
             seconds = round(now - link.up_since, 1)
-            self._log(logging.INFO, "link down", **_peer(link, link.hello), reason=reason, seconds=seconds)
+            self.log(logging.INFO, "link down", **_peer(link, link.hello), reason=reason, seconds=seconds)
         elif reason:
             self.refused(link.address, reason)
 
     def unreachable(self, name: str, address: Address, error: Exception, *, is_first: bool) -> None:
         """Log that a neighbour cannot be dialled; as a warning only the first time."""
         level = logging.WARNING if is_first else logging.DEBUG
-        self._log(level, "unreachable", name=name, address=str(address), reason=str(error) or type(error).__name__)
-
-    def reloaded(self, changes: list[str]) -> None:
-        """Log that a new configuration is in effect."""
-        self._log(logging.INFO, "reloaded", changes=changes)
-
-    def reload_failed(self, reason: str) -> None:
-        """Log why a configuration was not reloaded."""
-        self._log(logging.ERROR, "reload failed", reason=reason)
-
-    def draining(self, seconds: float) -> None:
-        """Log that the router starts draining."""
-        self._log(logging.INFO, "draining", max_seconds=seconds)
-
-    def drained(self, seconds: float, *, is_acknowledged: bool, pending: int) -> None:
-        """Log the result of a drain: whether all routers acknowledged, and how many bytes were not read in time."""
-        level = logging.INFO if is_acknowledged and not pending else logging.WARNING
-        self._log(level, "drained", seconds=round(seconds, 2), is_acknowledged=is_acknowledged, bytes_left=pending)
+        self.log(level, "unreachable", name=name, address=str(address), reason=str(error) or type(error).__name__)
 
     def stopped(self, uptime: float) -> None:
         """Log that the router has stopped."""
         self._log_totals()
-        self._log(logging.INFO, "stopped", uptime=round(uptime, 1))
+        self.log(logging.INFO, "stopped", uptime=round(uptime, 1))
 
     # --- periodic events
 
@@ -108,11 +85,11 @@ class EventLog:
             if version is not self._version:
                 self._version = version
                 self._is_complete = False
-                self._log(logging.INFO, "network", reachable=len(version), links=len(version.edges))
+                self.log(logging.INFO, "network", reachable=len(version), links=len(version.edges))
             if not self._is_complete and self._router.is_complete:
                 self._is_complete = True
                 streams, filters = self._router.streams, len(self._router.fib.aggregation)
-                self._log(logging.INFO, "announcements", received=len(streams.incoming), sent=len(streams.outgoing),
+                self.log(logging.INFO, "announcements", received=len(streams.incoming), sent=len(streams.outgoing),
                           filters=filters)  # fmt: skip
         if now >= self._totals_due:
             self._totals_due = now + _TOTALS_INTERVAL
@@ -122,16 +99,13 @@ class EventLog:
         counters = Counter(self._router.counters)
         new, self._logged = counters - self._logged, counters
         for reason, count in sorted(denials(new).items()):
-            self._log(logging.WARNING, "denied", reason=reason, count=count)
+            self.log(logging.WARNING, "denied", reason=reason, count=count)
         for reason, count in sorted(drops(new).items()):
             usual = reason == DropReason.DUPLICATE  # every change of the topology causes some
-            self._log(logging.INFO if usual else logging.WARNING, "dropped", reason=reason, count=count)
+            self.log(logging.INFO if usual else logging.WARNING, "dropped", reason=reason, count=count)
         records = {name.removeprefix("records_"): new[name] for name in sorted(new) if name.startswith("records_")}
         if records:
-            self._log(logging.INFO, "records", **records, known=len(self._router.database))
-
-    def _log(self, level: int, event: str, **members: Any) -> None:
-        log(level, event, **self.context | members)
+            self.log(logging.INFO, "records", **records, known=len(self._router.database))
 
 
 def _peer(link: Link, hello: Hello) -> dict[str, str]:

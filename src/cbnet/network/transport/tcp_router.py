@@ -121,7 +121,9 @@ class TcpRouter:
         self._ticking = self._loop.create_task(self._tick())
         for name, address in self.neighbours.items():
             self._start_dialling(name, address)
-        self.event_log.started(self.address)
+        settings = self.router.settings
+        self.event_log.log(logging.INFO, "started", name=settings.name, network=settings.network,
+                           scheme=settings.routing, address=str(self.address))  # fmt: skip
 
     def reload(
         self, settings: Settings, neighbours: Mapping[str, Address], access: Access, contexts: TlsContexts
@@ -168,7 +170,7 @@ class TcpRouter:
         """
         began, self.is_draining = self.now, True
         end = began + seconds
-        self.event_log.draining(seconds)
+        self.event_log.log(logging.INFO, "draining", max_seconds=seconds)
         self._acceptor.close()
         self.perform(self.router.leave(began))
         await self._until(lambda: self.router.is_departure_known, end)
@@ -181,7 +183,9 @@ class TcpRouter:
             dialling.cancel()
         pending = self._pending()
         await self._close_links([*self._connections.values()], end)
-        self.event_log.drained(self.now - began, is_acknowledged=is_acknowledged, pending=pending)
+        level = logging.INFO if is_acknowledged and not pending else logging.WARNING
+        took = round(self.now - began, 2)
+        self.event_log.log(level, "drained", seconds=took, is_acknowledged=is_acknowledged, bytes_left=pending)
 
     async def stop(self, reason: str = "the router stops") -> None:
         """Close all connections and stop."""

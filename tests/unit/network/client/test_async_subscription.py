@@ -8,6 +8,7 @@ import pytest
 from cbnet._kernels.delivery import Delivery
 from cbnet.network.client.async_subscription import AsyncSubscription
 from cbnet.network.errors import TooSlow
+from cbnet.network.protocol.frames import Acknowledge
 
 MESSAGES = [Delivery({"n": n}, b"", "r", ("r", 1, n)) for n in range(12)]
 
@@ -15,8 +16,10 @@ MESSAGES = [Delivery({"n": n}, b"", "r", ("r", 1, n)) for n in range(12)]
 class Inbox(SimpleNamespace):
     """The inbox of a subscription: whether it is held, and how often it was released."""
 
-    is_held = False
     releases = 0
+
+    def __init__(self, **members):
+        super().__init__(link=SimpleNamespace(is_held=False), **members)
 
     def release(self):
         self.releases += 1
@@ -94,7 +97,7 @@ def test_a_held_client_is_released_when_a_batch_is_taken():
     async def run():
         full = subscription()
         full.put(MESSAGES)
-        full._inbox.is_held = True
+        full._inbox.link.is_held = True
         async for _ in full.batches():
             return full._inbox.releases
 
@@ -103,13 +106,14 @@ def test_a_held_client_is_released_when_a_batch_is_taken():
 
 def test_acknowledgements_are_sent_before_the_subscription_ends():
     sent, later = [], []
-    inbox = Inbox(acknowledge=lambda *call: sent.append(call), soon=later.append)
+    inbox = Inbox(loop=SimpleNamespace(call_soon_threadsafe=later.append))
+    inbox.link.send = sent.append
     acknowledged = AsyncSubscription(inbox, 1, "true", 5, "block")
     acknowledged.acknowledge(9)
     acknowledged.acknowledge_up_to(4)
     acknowledged.acknowledge_up_to(3)
     assert (len(later), sent) == (1, [])
     acknowledged.send_acknowledgements()  # as `unsubscribe` and `close` do
-    assert sent == [(1, [9], 4)]
+    assert sent == [Acknowledge(1, [9], 4)]
     later[0]()
-    assert sent == [(1, [9], 4)]
+    assert sent == [Acknowledge(1, [9], 4)]

@@ -8,7 +8,7 @@ from support.journal_files import opened, read, stored
 
 from cbnet.errors import InputError
 from cbnet.network.link.settings import Settings
-from cbnet.network.transport.journals import interval_sync
+from cbnet.network.transport.journals import sqlite_journal
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
 from cbnet.network.transport.journals.leased_journal import open_journal
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
@@ -24,7 +24,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(interval_sync, "monotonic", clock)
+    monkeypatch.setattr(sqlite_journal, "monotonic", clock)
     return clock
 
 
@@ -37,7 +37,7 @@ def synced(monkeypatch):
         names.append(Path(f"/proc/self/fd/{file}").readlink().name)
         real(file)
 
-    monkeypatch.setattr(interval_sync.os, "fsync", fsync)
+    monkeypatch.setattr(sqlite_journal.os, "fsync", fsync)
     return names
 
 
@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_synced_is_an_error_of_the_disk(tmp_path, clock, m
 
     journal = SqliteJournal(tmp_path, "a", is_synced=False)
     journal.perform([*opened(1), stored(1)])
-    monkeypatch.setattr(interval_sync.os, "fsync", fail)
+    monkeypatch.setattr(sqlite_journal.os, "fsync", fail)
     clock.now += 2
     with pytest.raises(journal.errors, match="cannot sync: Input/output error"):
         journal.renew()

@@ -1,7 +1,7 @@
 """Reads of a journal take turns by payer."""
 
 from cbnet.network.durable.home_log.journal import Read
-from cbnet.network.transport.journals.read_queue import ReadQueue
+from cbnet.network.transport.journals.journal_thread import ReadQueue
 
 
 def test_payers_take_turns_and_the_reads_of_each_are_in_order():

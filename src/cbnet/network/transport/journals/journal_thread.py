@@ -3,7 +3,7 @@
 While one transaction is being synced, operations accumulate; the next transaction contains all of them. A slow disk
 thus makes transactions larger, not the router slower. Messages are read after the transaction, so that an unreadable
 message does not block writes: while others wait for the next transaction, for as long as the last one took, and for
-`_READING` at least. Accounts take turns (`read_queue`): one with a thousand subscriptions delays neither the receipts
+`_READING` at least. Accounts take turns (`ReadQueue`): one with a thousand subscriptions delays neither the receipts
 nor the messages of others by more than some milliseconds. Then, and for as long as there is nothing else to do, the
 thread releases free space of the file, in steps of a few milliseconds.
 """
@@ -15,6 +15,7 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -38,15 +39,12 @@ from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.journal_backup import Backup
 from cbnet.network.transport.journals.journal_store import FencedError, JournalStore
-from cbnet.network.transport.journals.read_queue import ReadQueue
 
 _RETRY: Final = 1.0  # seconds before a failed transaction is retried
 _CLOSE: Final = 10.0  # timeout for the last transaction, in seconds
 _MEASUREMENT: Final = 10.0  # seconds between measurements of a journal that nobody uses
 _MAX_OPERATIONS: Final = 20_000  # of one transaction
-_READING: Final = (
-    0.01  # seconds for reads between two transactions, at least; one of 256 messages takes some milliseconds
-)
+_READING: Final = 0.01  # seconds for reads between two transactions, at least; 256 messages take some milliseconds
 
 
 class _Order(NamedTuple):
@@ -58,6 +56,33 @@ class _Order(NamedTuple):
 
 class _EndedError(Exception):
     """The journal is closed."""
+
+
+class ReadQueue:
+    """The reads that wait: payers take turns, so that those of one wait for one of each other payer at most.
+
+    payer a     read 1  read 2  read 3            next: 1, 4, 2, 5, 3
+    payer b     read 4  read 5
+    """
+
+    def __init__(self) -> None:
+        self._reads: dict[str, deque[Read]] = {}  # by payer; the next one in turn is first
+
+    def __bool__(self) -> bool:
+        return bool(self._reads)
+
+    def add(self, read: Read) -> None:
+        """Add a read."""
+        self._reads.setdefault(read.payer, deque()).append(read)
+
+    def take(self) -> Read:
+        """Remove and return the next read; there must be one."""
+        payer = next(iter(self._reads))
+        reads = self._reads.pop(payer)
+        read = reads.popleft()
+        if reads:
+            self._reads[payer] = reads
+        return read
 
 
 class JournalThread:

@@ -126,7 +126,7 @@ def open_journal(
     if not is_synced:
         raise InputError("a journal in PostgreSQL is always synced", hint='remove sync = "interval"')
     try:
-        from cbnet.network.transport.journals.postgresql.postgres_journal import (
+        from cbnet.network.transport.journals.postgres_journal import (
             PostgresJournal,  # imports an optional package
         )
     except ImportError as error:

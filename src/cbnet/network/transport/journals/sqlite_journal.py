@@ -19,6 +19,7 @@ is killed loses nothing by it, one whose machine fails the last second.
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import shutil
 import sqlite3
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 from cbnet.errors import InputError
@@ -33,7 +35,6 @@ from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, Reco
 from cbnet.network.durable.home_log.journal_statistics import JournalSize
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.disk_reserve import DiskReserve
-from cbnet.network.transport.journals.interval_sync import IntervalSync
 from cbnet.network.transport.journals.journal_backup import Backup, backup_path, copy_journal
 from cbnet.network.transport.journals.journal_conversion import OLD_SCHEMA, OLD_VERSION, convert
 from cbnet.network.transport.journals.journal_tables import (
@@ -57,6 +58,7 @@ _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_
 _VERSION = 5
 _FULL: Final = "the disk is full"
 _REFILL: Final = 1.0  # seconds between attempts
+_INTERVAL: Final = 1.0  # seconds between syncs, if not each transaction is synced
 _SPARE = 1_024  # free pages of 4 KiB kept for new messages, in addition to as many as there are pages in use
 _STEP = 256  # pages released at a time: about 2 ms
 _PRAGMAS = (
@@ -70,6 +72,36 @@ _PRAGMAS = (
 _TOGETHER = 64  # messages that are added by one statement
 _INSERT_TOGETHER: Final = INSERT + f", ({', '.join('?' * len(columns('log')))})" * (_TOGETHER - 1)
 _MAX_VALUE = 1 << 26  # bytes; a longer value is damaged
+
+
+class IntervalSync:
+    """The transactions of a journal that are not synced yet, if it answers before they are."""
+
+    def __init__(self, path: Path, *, is_needed: bool) -> None:
+        """Initialise; path: of the database. is_needed: False if SQLite syncs each transaction."""
+        self._path = path.with_name(f"{path.name}-wal")
+        self._is_needed = is_needed
+        self._since = 0.0  # time of the first transaction that is not synced
+        self.is_due = False  # whether there is one
+
+    def committed(self) -> None:
+        """Record that a transaction was committed."""
+        if self._is_needed and not self.is_due:
+            self.is_due, self._since = True, monotonic()
+
+    def sync(self) -> None:
+        """Sync the transactions if the first one is a second old; raise a `sqlite3.Error` if that fails."""
+        if not self.is_due or monotonic() < self._since + _INTERVAL:
+            return
+        try:
+            file = os.open(self._path, os.O_RDONLY)  # closing it releases no lock: SQLite has none on this file
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise sqlite3.OperationalError(f"cannot sync: {error.strerror}") from None
+        self.is_due = False
 
 
 class SqliteJournal:

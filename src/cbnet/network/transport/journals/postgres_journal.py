@@ -39,9 +39,14 @@ from cbnet.network.transport.journals.journal_tables import (
     recover,
     stored_entry,
 )
-from cbnet.network.transport.journals.postgresql.postgres_schema import use_schema
-from cbnet.network.transport.journals.postgresql.postgres_server import Connection, UnfitServerError, connect
-from cbnet.network.transport.journals.postgresql.postgres_values import ColumnArray, type_name
+from cbnet.network.transport.journals.postgres_database import (
+    ColumnArray,
+    Connection,
+    UnfitServerError,
+    connect,
+    type_name,
+    use_schema,
+)
 
 _TEXTS: Final = {
     name for statement in SCHEMA for name, kind in columns(statement.split()[2]).items() if kind == "TEXT"
@@ -168,12 +173,8 @@ class PostgresJournal:
             holder = self.holder()
             return "" if holder == router else holder  # its own former session
         self._epoch, self._transactions = row
-        self._holds_since(sent)
-        return None
-
-    def _holds_since(self, sent: float) -> None:
-        """Record that the lease was renewed by what was sent at a time."""
         self.lease.renew(sent)
+        return None
 
     def holder(self) -> str:
         """Return the router that holds the home, or held it last."""
@@ -194,7 +195,7 @@ class PostgresJournal:
         connection, sent = self._connected(), clock()
         if connection.execute(_RENEW, (self._epoch, transactions)).rowcount != 1:
             raise self._fenced()
-        self._holds_since(sent)
+        self.lease.renew(sent)
 
     def _is_committed(self, number: int) -> bool:
         """Return whether a transaction was committed, though its answer was lost."""
@@ -271,7 +272,7 @@ class PostgresJournal:
                 raise self._fenced() from None
             self._renew(number)  # and wait until the transaction, too, is where `synchronous_commit` requires it
         else:
-            self._holds_since(sent)
+            self.lease.renew(sent)
         self._transactions = number
 
     def shrink(self) -> bool:

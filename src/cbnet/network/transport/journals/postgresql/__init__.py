@@ -1,1 +1,0 @@
-"""Journals of homes in PostgreSQL databases."""
