@@ -244,7 +244,7 @@ def secured(tmp_path_factory):
 
 
 def test_the_table_names_every_path_and_every_operation_of_a_web_socket(secured):
-    routes = http_application(secured.router, None, ()).routes
+    routes = http_application(secured.router, ()).routes
     paths = {
         f"{method} {route.path}"
         for route in routes

@@ -26,7 +26,7 @@ from cbnet.network.client.async_subscription import AsyncSubscription, Confirmat
 from cbnet.network.client.client_events import ClientEvent, EventKind
 from cbnet.network.client.message_json import delivery_members
 from cbnet.network.errors import NotConfirmed
-from cbnet.network.http.http_links import HttpLinks, bearer_token
+from cbnet.network.http.http_links import bearer_token, links_of
 from cbnet.network.http.problems import problem_members, problem_of
 from cbnet.network.http.request_input import RequestOptions
 from cbnet.network.transport.event_loop import wait_first
@@ -45,9 +45,6 @@ QUEUE: Final = 64  # messages; the others wait in the queue of the link, which t
 class EventStreams:
     """The endpoint of a router for event streams."""
 
-    def __init__(self, links: HttpLinks) -> None:
-        self._links = links
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Subscribe, and send events until the client or the router ends the stream."""
         request = Request(scope, receive)
@@ -55,7 +52,7 @@ class EventStreams:
         predicate = await options.predicate("predicate")
         if not predicate:
             raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
-        async with self._links.own(request, bearer_token(request)) as client:
+        async with links_of(request).own(request, bearer_token(request)) as client:
             losses = LossReports(client)
             losses.subscription = subscription = await subscribe(client, predicate, options)
             writing = write_events(client, subscription, losses, send)

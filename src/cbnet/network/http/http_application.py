@@ -33,16 +33,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from cbnet.errors import CbnetError
+from cbnet.network.http import queries
 from cbnet.network.http.event_stream import EventStreams
-from cbnet.network.http.http_links import HttpLinks
 from cbnet.network.http.monitoring.health import Observation
-from cbnet.network.http.monitoring.network_watch import NetworkWatch
+from cbnet.network.http.monitoring.network_watch import NetworkSamples
 from cbnet.network.http.playground import Playground
 from cbnet.network.http.problems import Problem, problem_of, problem_response
 from cbnet.network.http.processor_share import InTurns
-from cbnet.network.http.publishing import Publishing
-from cbnet.network.http.queries import Queries
-from cbnet.network.http.web_socket import WebSockets
+from cbnet.network.http.publishing import publish
+from cbnet.network.http.web_socket import serve_socket
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.transport.tcp_router import TcpRouter
 
@@ -64,19 +63,18 @@ _PAGE_HEADERS: Final = {
 _HINTS: Final = {404: "the paths are in /openapi.json", 405: "the methods are in /openapi.json"}
 
 
-def http_application(router: TcpRouter, links: HttpLinks, origins: Sequence[str]) -> Starlette:
+def http_application(router: TcpRouter, origins: Sequence[str]) -> Starlette:
     """Return the application of a router; origins: further origins whose web pages may use it."""
-    publishing, queries, observation = Publishing(links), Queries(links), Observation(router, links)
-    playground = Playground(links)
+    playground, observation = Playground(), Observation(router)
     routes: list[BaseRoute] = [
-        Route("/publish", publishing.__call__, methods=["POST"]),
-        Route("/subscribe", EventStreams(links), methods=["GET"]),
-        WebSocketRoute("/ws", WebSockets(links).__call__),
+        Route("/publish", publish, methods=["POST"]),
+        Route("/subscribe", EventStreams(), methods=["GET"]),
+        WebSocketRoute("/ws", serve_socket),
         Route("/request", queries.request, methods=["POST"]),
         Route("/trace", queries.trace, methods=["POST"]),
         Route("/status", queries.status, methods=["GET"]),
         Route("/subscriptions", queries.subscriptions, methods=["GET"]),
-        Route("/watch", NetworkWatch(links), methods=["GET"]),
+        Route("/watch", NetworkSamples(), methods=["GET"]),
         Route("/check", playground.check, methods=["POST"]),
         Route("/covers", playground.covers, methods=["POST"]),
         Route("/explain", playground.explain, methods=["POST"]),

@@ -43,6 +43,12 @@ def bearer_token(request: HTTPConnection) -> str:
     return header[len(_SCHEME) :].strip()
 
 
+def links_of(request: HTTPConnection) -> HttpLinks:
+    """Return the links of the router that gets a request."""
+    links: HttpLinks = request.state.links
+    return links
+
+
 class HttpLinks:
     """The links of all HTTP clients of a router."""
 

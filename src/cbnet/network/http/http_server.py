@@ -41,7 +41,7 @@ class HttpServer:
         self._links = HttpLinks(router, self._connections)
         self._server = _Server(
             uvicorn.Config(
-                http_application(router, self._links, origins),
+                http_application(router, origins),
                 http=HttpConnection,
                 ws=WebSocketConnection,
                 ws_max_size=MAX_BODY,
@@ -84,7 +84,8 @@ class HttpServer:
     # --- internals
 
     def _protocol(self) -> HttpConnection:
-        return HttpConnection(self._server.config, self._server.server_state, {"connections": self._connections})
+        state = {"connections": self._connections, "links": self._links}
+        return HttpConnection(self._server.config, self._server.server_state, state)
 
     def _apply_limits(self) -> None:
         """Use the limits and certificates of the router, which may have been reloaded."""

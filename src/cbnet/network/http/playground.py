@@ -31,7 +31,7 @@ from cbnet.language import (
 )
 from cbnet.language.dialects import CBNET
 from cbnet.matching.explain import explain
-from cbnet.network.http.http_links import HttpLinks
+from cbnet.network.http.http_links import links_of
 from cbnet.network.http.problems import Problem, json_response
 from cbnet.network.http.processor_share import in_thread
 from cbnet.network.http.request_input import RequestOptions, json_object
@@ -47,8 +47,7 @@ _NOTHING: Final = Predicate()
 class Playground:
     """The endpoints of a router for predicates."""
 
-    def __init__(self, links: HttpLinks) -> None:
-        self._links = links
+    def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._waiting = 0  # requests, including the one being computed
 
@@ -65,7 +64,7 @@ class Playground:
         return await self._answer(request, explained)
 
     async def _answer(self, request: Request, compute: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
-        async with self._links.shared(request):  # applies the limits of sessions and links
+        async with links_of(request).shared(request):  # applies the limits of sessions and links
             members = await json_object(request, _MAX_BODY)
             if self._waiting >= _MAX_WAITING:
                 raise Problem(503, "too many predicates are examined at once", hint="try again later")

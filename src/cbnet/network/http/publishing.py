@@ -29,7 +29,7 @@ from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.durable.durable_publishing import Receipt, Required, parse_required
 from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import check_values, message_and_payload, object_from_json
-from cbnet.network.http.http_links import HttpLinks
+from cbnet.network.http.http_links import links_of
 from cbnet.network.http.problems import Problem, json_response, problem_of
 from cbnet.network.http.request_input import MAX_BODY, RequestOptions, body_of, body_parts, turns
 
@@ -46,22 +46,15 @@ _GROUP: Final = 256  # messages of a batch that are sent at once
 _PATIENCE: Final = 60.0  # seconds that lines wait for a router that does not read, for instance under back-pressure
 
 
-class Publishing:
-    """The endpoint of a router for messages."""
-
-    def __init__(self, links: HttpLinks) -> None:
-        self._links = links
-
-    async def __call__(self, request: Request) -> Response:
-        """Publish the messages of a request."""
-        publication = publication_of(RequestOptions(request.query_params, DURABLE_OPTIONS))
-        async with self._links.shared(request) as client:
-            if _media_type(request) in _LINES:
-                lines = _Lines(client, publication)
-                return json_response(await lines.publish(request))
-            items = await _items(request, await body_of(request))
-            answer = await publish_all(client, items, publication)
-            return json_response({"published": len(items), "router": client.router, **answer})
+async def publish(request: Request) -> Response:
+    """Publish the messages of a request."""
+    publication = publication_of(RequestOptions(request.query_params, DURABLE_OPTIONS))
+    async with links_of(request).shared(request) as client:
+        if _media_type(request) in _LINES:
+            return json_response(await _Lines(client, publication).publish(request))
+        items = await _items(request, await body_of(request))
+        answer = await publish_all(client, items, publication)
+        return json_response({"published": len(items), "router": client.router, **answer})
 
 
 class Publication(NamedTuple):

@@ -14,7 +14,7 @@ from cbnet.network.client.async_pull import DEFAULT_HOLDERS
 from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import payload_from_members, reply_members
 from cbnet.network.errors import Refused
-from cbnet.network.http.http_links import HttpLinks
+from cbnet.network.http.http_links import links_of
 from cbnet.network.http.problems import Problem, json_response
 from cbnet.network.http.request_input import RequestOptions, json_object
 from cbnet.network.protocol.fields import MAX_HOLDERS
@@ -27,36 +27,33 @@ TRACE: Final = ("message", "payload", "encoding", "dry", "of", "dialect", "at", 
 _STATUSES: Final[dict[int, int]] = {ReasonCode.UNKNOWN: 404, ReasonCode.LIMIT: 503, ReasonCode.NO_ANSWER: 504}
 
 
-class Queries:
-    """The endpoints of a router for requests, traces, its status, and subscriptions."""
+async def request(request: Request) -> Response:
+    """Request an item, and return the reply."""
+    async with links_of(request).shared(request) as client:
+        return json_response(await requested(client, await json_object(request)))
 
-    def __init__(self, links: HttpLinks) -> None:
-        self._links = links
 
-    async def request(self, request: Request) -> Response:
-        """Request an item, and return the reply."""
-        async with self._links.shared(request) as client:
-            return json_response(await requested(client, await json_object(request)))
+async def trace(request: Request) -> Response:
+    """Trace a message."""
+    async with links_of(request).shared(request) as client:
+        return json_response(await traced(client, await json_object(request)))
 
-    async def trace(self, request: Request) -> Response:
-        """Trace a message."""
-        async with self._links.shared(request) as client:
-            return json_response(await traced(client, await json_object(request)))
 
-    async def status(self, request: Request) -> Response:
-        """Return the status of the router."""
-        async with self._links.shared(request) as client:
-            return _answer_response(await client.status())
+async def status(request: Request) -> Response:
+    """Return the status of the router."""
+    async with links_of(request).shared(request) as client:
+        return _answer_response(await client.status())
 
-    async def subscriptions(self, request: Request) -> Response:
-        """Return the subscriptions at a router of the network."""
-        options = RequestOptions(request.query_params, ("router",))
-        self._links.rights(request).check_watch()
-        async with self._links.shared(request) as client:
-            try:
-                return _answer_response(await client.subscriptions(at=options.text("router")))
-            except Refused as error:
-                raise Problem(_STATUSES.get(error.code, 403), str(error)) from None
+
+async def subscriptions(request: Request) -> Response:
+    """Return the subscriptions at a router of the network."""
+    options = RequestOptions(request.query_params, ("router",))
+    links_of(request).rights(request).check_watch()
+    async with links_of(request).shared(request) as client:
+        try:
+            return _answer_response(await client.subscriptions(at=options.text("router")))
+        except Refused as error:
+            raise Problem(_STATUSES.get(error.code, 403), str(error)) from None
 
 
 def _answer_response(answer: Status | SubscriptionList) -> Response:

@@ -45,7 +45,7 @@ from cbnet.network.http.event_stream import (
     delivery_id,
     subscribe,
 )
-from cbnet.network.http.http_links import HttpLinks, bearer_token
+from cbnet.network.http.http_links import bearer_token, links_of
 from cbnet.network.http.problems import Problem, problem_members, problem_of
 from cbnet.network.http.processor_share import ProcessorShare
 from cbnet.network.http.publishing import DURABLE_OPTIONS, publication_of, publish_all
@@ -62,39 +62,34 @@ _REFERENCES: Final = ("id", "number")  # members that an answer repeats
 Members: TypeAlias = dict[str, Any]  # of a JSON object
 
 
-class WebSockets:
-    """The endpoint of a router for WebSockets."""
+async def serve_socket(socket: WebSocket) -> None:
+    """Serve a client until it or the router ends the connection."""
+    await socket.accept()
+    try:
+        token = bearer_token(socket) or await _hello_token(socket)
+        async with links_of(socket).own(socket, token) as client:
+            if (protocol := socket.state.connection.transport.get_protocol()) is not None:  # else it is closed
+                protocol.admit()
+            await _Session(socket, client).run()
+    except CbnetError as error:
+        await _fail(socket, error)
+    except (WebSocketDisconnect, RuntimeError):  # Starlette's error after the end of a connection
+        return
 
-    def __init__(self, links: HttpLinks) -> None:
-        self._links = links
 
-    async def __call__(self, socket: WebSocket) -> None:
-        """Serve a client until it or the router ends the connection."""
-        await socket.accept()
-        try:
-            token = bearer_token(socket) or await self._hello_token(socket)
-            async with self._links.own(socket, token) as client:
-                if (protocol := socket.state.connection.transport.get_protocol()) is not None:  # else it is closed
-                    protocol.admit()
-                await _Session(socket, client).run()
-        except CbnetError as error:
-            await _fail(socket, error)
-        except (WebSocketDisconnect, RuntimeError):  # Starlette's error after the end of a connection
-            return
-
-    async def _hello_token(self, socket: WebSocket) -> str:
-        """Return the token of the first frame, if the router needs one: web pages cannot set headers."""
-        if not self._links.needs_token(socket):
-            return ""
-        try:
-            async with asyncio.timeout(_HELLO_TIMEOUT):
-                members = await _object(socket)
-        except TimeoutError:
-            members = {}
-        if members.get("op") != "hello":
-            hint = 'send {"op": "hello", "token": "…"} first, or the header `Authorization: Bearer TOKEN`'
-            raise Problem(401, "a token is required", hint=hint)
-        return RequestOptions(members, ("op", "token")).text("token")
+async def _hello_token(socket: WebSocket) -> str:
+    """Return the token of the first frame, if the router needs one: web pages cannot set headers."""
+    if not links_of(socket).needs_token(socket):
+        return ""
+    try:
+        async with asyncio.timeout(_HELLO_TIMEOUT):
+            members = await _object(socket)
+    except TimeoutError:
+        members = {}
+    if members.get("op") != "hello":
+        hint = 'send {"op": "hello", "token": "…"} first, or the header `Authorization: Bearer TOKEN`'
+        raise Problem(401, "a token is required", hint=hint)
+    return RequestOptions(members, ("op", "token")).text("token")
 
 
 class _Session:

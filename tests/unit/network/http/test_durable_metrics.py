@@ -7,8 +7,8 @@ import pytest
 from tests.support.durable_networks import DurableLab, billing_lab, report
 
 from cbnet.network.durable.home_log.journal_statistics import COMMIT_BOUNDS, JournalStatistics
-from cbnet.network.http.monitoring import durable_metrics as module
-from cbnet.network.http.monitoring.durable_metrics import durable_metrics
+from cbnet.network.http.monitoring import metrics as module
+from cbnet.network.http.monitoring.metrics import durable_metrics
 from cbnet.network.protocol.frames import DurableLimits, DurableRemove
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 

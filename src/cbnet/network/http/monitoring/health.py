@@ -13,7 +13,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cbnet.network.http.http_links import HttpLinks
+from cbnet.network.http.http_links import links_of
 from cbnet.network.http.monitoring.metrics import CONTENT_TYPE, exposition
 from cbnet.network.http.problems import json_response
 from cbnet.network.transport.tcp_router import TcpRouter
@@ -57,9 +57,8 @@ def health_notes(router: TcpRouter) -> list[str]:
 class Observation:
     """The endpoints for health, readiness and metrics."""
 
-    def __init__(self, router: TcpRouter, links: HttpLinks) -> None:
+    def __init__(self, router: TcpRouter) -> None:
         self._router = router
-        self._links = links
         self._metrics = (float("-inf"), b"")  # time of collection, text
 
     async def health(self, _: Request) -> Response:
@@ -72,7 +71,7 @@ class Observation:
 
     async def metrics(self, request: Request) -> Response:
         """Return the metrics, for clients with the right `watch`."""
-        self._links.rights(request).check_watch()
+        links_of(request).rights(request).check_watch()
         collected, text = self._metrics
         if self._router.now - collected > _CACHE_TIME:
             text = exposition(self._router)

@@ -32,7 +32,7 @@ from cbnet.network.http.event_stream import (
     event,
     send_events,
 )
-from cbnet.network.http.http_links import HttpLinks, bearer_token
+from cbnet.network.http.http_links import bearer_token, links_of
 from cbnet.network.http.problems import problem_members, problem_of
 from cbnet.network.http.request_input import RequestOptions
 from cbnet.network.protocol.frames import Status
@@ -51,43 +51,8 @@ _MEMBERS: Final = (
 )  # fmt: skip
 
 
-class NetworkWatch:
-    """The endpoint of a router for the state of the network."""
-
-    def __init__(self, links: HttpLinks) -> None:
-        self._links = links
-        self._samples = NetworkSamples()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until the client or the router ends the stream."""
-        request = Request(scope, receive)
-        RequestOptions(request.query_params, ())
-        self._links.rights(request).check_watch()
-        async with self._links.own(request, bearer_token(request), is_listed=False) as client:
-            writing = self._write(request, client, send)
-            await wait_first(request.state.connection.share.run(writing), disconnected(receive))
-
-    async def _write(self, request: Request, client: AsyncClient, send: Send) -> None:
-        last = await self._samples.newest(client)
-        await begin_events(send, event(last, name="network"))
-        loop = asyncio.get_running_loop()
-        written = loop.time()
-        try:
-            while True:
-                await asyncio.sleep(_interval(last))
-                self._links.rights(request).check_watch()  # the configuration may have been reloaded
-                now = await self._samples.newest(client)
-                is_due = loop.time() - written > KEEP_ALIVE
-                if now != last or is_due:
-                    await send_events(send, KEEP_ALIVE_COMMENT if now == last else event(now, name="network"))
-                    last, written = now, loop.time()
-        except CbnetError as error:
-            await send_events(send, event(problem_members(problem_of(error)), name="error"))
-        await end_events(send)
-
-
 class NetworkSamples:
-    """Samples of the statuses of all routers, which all streams share."""
+    """The endpoint of a router for the state of the network: samples of all statuses, which all streams share."""
 
     def __init__(self) -> None:
         self._statuses: dict[str, Status] = {}
@@ -95,6 +60,33 @@ class NetworkSamples:
         self._taken = float("-inf")
         self._turn = asyncio.Lock()
         self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events until the client or the router ends the stream."""
+        request = Request(scope, receive)
+        RequestOptions(request.query_params, ())
+        links_of(request).rights(request).check_watch()
+        async with links_of(request).own(request, bearer_token(request), is_listed=False) as client:
+            writing = self._write(request, client, send)
+            await wait_first(request.state.connection.share.run(writing), disconnected(receive))
+
+    async def _write(self, request: Request, client: AsyncClient, send: Send) -> None:
+        last = await self.newest(client)
+        await begin_events(send, event(last, name="network"))
+        loop = asyncio.get_running_loop()
+        written = loop.time()
+        try:
+            while True:
+                await asyncio.sleep(_interval(last))
+                links_of(request).rights(request).check_watch()  # the configuration may have been reloaded
+                now = await self.newest(client)
+                is_due = loop.time() - written > KEEP_ALIVE
+                if now != last or is_due:
+                    await send_events(send, KEEP_ALIVE_COMMENT if now == last else event(now, name="network"))
+                    last, written = now, loop.time()
+        except CbnetError as error:
+            await send_events(send, event(problem_members(problem_of(error)), name="error"))
+        await end_events(send)
 
     async def newest(self, client: AsyncClient) -> dict[str, Any]:
         """Return the newest sample, as the members of a JSON object; if it is old, take one through this client."""
