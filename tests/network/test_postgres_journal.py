@@ -223,12 +223,16 @@ class Deaf(PostgresJournal):
 
     is_deaf = False
 
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._renewed, self.lease.renew = self.lease.renew, self._holds_since
+
     def _holds_since(self, sent):
         if self.is_deaf:
             self.is_deaf = False
             self._connection.close()
             raise psycopg.OperationalError("the connection is lost")
-        super()._holds_since(sent)
+        self._renewed(sent)
 
 
 def test_a_transaction_whose_answer_was_lost_is_not_performed_twice(postgres):

@@ -3,11 +3,9 @@
     text    2026-01-31T09:00:00.123Z info    link up        name=b role=router address=127.0.0.1:4002
     json    {"time":"2026-01-31T09:00:00.123Z","level":"info","router":"a","event":"link up","name":"b",...}
 
-An event has a name and members with values. Values chosen by peers are quoted where they could be misread, so that a
-peer cannot forge log lines. At most 20 events of one name are written per second; the number suppressed is logged.
-
-A thread of its own writes the lines, so a pipe that nobody reads cannot stop the router; lines that do not fit in the
-queue are lost, and counted in a line.
+Values chosen by peers are quoted where they could be misread, so that a peer cannot forge log lines. At most 20 events
+of one name are written per second; the number suppressed is logged. A thread of its own writes the lines, so a pipe
+that nobody reads cannot stop the router; lines that do not fit in the queue are lost, and counted in a line.
 
 The audit log is a separate JSON file: refusals, with peer, operation and reason; and what clients with the right
 `manage` have changed. Its limit is 100 refusals per second of each client, or of each address of unknown clients, so

@@ -1,12 +1,5 @@
 """Connection events of a client, and bounds on missed messages.
 
-    disconnected    the connection to a router was closed, or the router is silent
-    connected       the client is connected again, after an interruption in which nothing was delivered
-    lost            the router dropped messages because the client reads too slowly; or routers have failed
-    waiting         the home of a durable subscription is away, and the client waits for it
-    resumed         that wait is over
-    missed          a bound on the messages of one source that were not delivered during such an interruption
-
 Every message has a source, the incarnation of that source, and a number that the source increments for each message,
 whether the client subscribes to it or not. The first number after an interruption thus bounds how many messages of the
 source the client can have missed. At other times, a gap in the numbers means nothing.
@@ -28,12 +21,12 @@ Newest: TypeAlias = dict[tuple[str, int], int]  # source, incarnation -> highest
 class EventKind(StrEnum):
     """The kind of a client event."""
 
-    DISCONNECTED = "disconnected"
-    CONNECTED = "connected"
-    LOST = "lost"
-    MISSED = "missed"
-    WAITING = "waiting"
-    RESUMED = "resumed"
+    DISCONNECTED = "disconnected"  # the connection to a router was closed, or the router is silent
+    CONNECTED = "connected"  # again, after an interruption in which nothing was delivered
+    LOST = "lost"  # the router dropped messages because the client reads too slowly; or routers have failed
+    MISSED = "missed"  # a bound on the messages of one source that were not delivered during an interruption
+    WAITING = "waiting"  # the home of a durable subscription is away, and the client waits for it
+    RESUMED = "resumed"  # that wait is over
 
 
 class ClientEvent(NamedTuple):

@@ -321,7 +321,8 @@ class DurableRegistry:
         if not frame.predicate:
             self._ended.check(account, frame.name)
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
-        self.use(account).rights.check_durable_subscriptions(self.use(account).subscriptions + 1)
+        count = self.use(account).subscriptions + 1
+        self.use(account).rights.check_count("durable_subscriptions", count, f"at this router: {count:,}")
         limits = frame.limits or NO_LIMITS
         self._dead_letters.check(account, frame.name, limits)
         return self.create(account, frame.name, frame.predicate, limits, start)

@@ -34,7 +34,7 @@ from cbnet.network.forwarding.forwarding_table import (
     predicate_of,
 )
 from cbnet.network.forwarding.router_core import RouterCore
-from cbnet.network.link.counters import DropReason
+from cbnet.network.link.counters import DropReason, drop_text
 from cbnet.network.link.link import Link
 from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.protocol.content import Content
@@ -145,7 +145,7 @@ class Traces:
             router=self._context.name,
             came_from=step.came_from,
             hops=step.packet.hops,
-            dropped="" if step.dropped is None else step.dropped.text,
+            dropped="" if step.dropped is None else drop_text(step.dropped),
             tree=step.packet.tree if step.tree is None else step.tree.number,
             root="" if step.tree is None else step.tree.root,
             branches=self._branches(step),

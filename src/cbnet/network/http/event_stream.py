@@ -1,9 +1,4 @@
-"""`GET /subscribe`: messages that match a predicate, as server-sent events.
-
-    event: subscribed       data: {"router": "a", "confirmed": true, "routers": 3, "missing": []}
-    id: a:4611:17           data: {"message": {"price": 3}, "payload": "…", "source": "a"}
-    event: lost             data: {"messages": 12, "text": "…"}
-    event: error            data: a problem document; the stream ends
+"""`GET /subscribe`: messages that match a predicate, as server-sent events; `docs/reference/http.md` lists them.
 
 The id of an event is the id of its message, the same in all networks and for all subscribers. While the client does not
 read, the router queues messages for it, drops the oldest beyond its limits, and reports their number as `lost`. After

@@ -1,10 +1,5 @@
 """The HTTP application of a router: its paths, middleware, error handlers, and the files of its web page.
 
-POST /publish    GET /subscribe        /ws    POST /request    POST /trace    GET /status
-GET /watch       GET /subscriptions    POST /check             POST /covers   POST /explain
-GET /healthz     GET /readyz           GET /metrics            GET /openapi.json
-GET /            GET /page/…
-
 The page needs no other server. Its content security policy allows scripts, styles and connections of its own origin
 only, and no frames.
 

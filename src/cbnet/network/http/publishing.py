@@ -1,9 +1,4 @@
-"""`POST /publish`: a message, CloudEvents or JSON Lines.
-
-    application/json, or none of these          {"price": 3}, or {"message": {"price": 3}, "payload": "…"}
-    application/cloudevents+json, …-batch+json  CloudEvents in structured mode
-    any, with headers ce-id, ce-type, …         a CloudEvent in binary mode
-    application/x-ndjson, application/jsonl     JSON Lines, published while they arrive
+"""`POST /publish`: a message, CloudEvents or JSON Lines; `docs/reference/http.md` lists the content types.
 
 No body has more values than its messages may have: that is checked before they are read. Bodies of many messages are
 read in turns of some milliseconds.

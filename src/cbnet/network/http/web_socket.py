@@ -1,17 +1,8 @@
 """`/ws`: publish, subscribe, request, offer and trace over one WebSocket, as JSON objects in text frames.
 
-    client ──► {"op": "subscribe", "id": 1, "predicate": "price < 5"}   ──► {"op": "subscribed", "id": 1, …}
-                                                                            {"op": "message", "id": 1, "message": …}
-               {"op": "publish", "number": 2, "message": {"price": 3}}  ──► {"op": "published", "number": 2}
-               {"op": "subscribe", "id": 3, "predicate": "price <"}     ──► {"op": "error", "id": 3, "detail": …, …}
-
-               {"op": "offer", "id": 4, "predicate": "exists symbol"}   ──► {"op": "offered", "id": 4, …}
-                                                                            {"op": "requested", "id": 4, "number": 1, …}
-               {"op": "answer", "number": 1, "message": {"symbol": "A", …}}
-
-Objects are handled in order, each after the answer to the previous one, which slows down a client that sends faster
-than the router can handle. A `publish` without a `number` has no answer, unless it fails. An `answer` without a message
-means that the client does not have the item, and so does no answer: the router then asks another holder.
+`docs/reference/http.md` lists them. Objects are handled in order, each after the answer to the previous one, which
+slows down a client that sends faster than the router can handle. An `answer` without a message means that the client
+does not have the item, and so does no answer: the router then asks another holder.
 """
 
 from __future__ import annotations

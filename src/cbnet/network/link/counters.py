@@ -84,11 +84,6 @@ class DropReason(StrEnum):
         """The key of its counter."""
         return f"dropped.{self}"
 
-    @property
-    def text(self) -> str:
-        """The reason in words."""
-        return drop_text(self)
-
 
 class Denial(StrEnum):
     """An operation that a peer is not allowed to perform."""
@@ -116,13 +111,9 @@ class Denial(StrEnum):
         return f"denied.{self}"
 
 
-# Texts of drop reasons; an identifier that is missing here, from a newer router, is its own text.
+# Texts of drop reasons; an identifier that is missing here is its own text, also that of a newer router.
 _DROP_TEXTS: Final[Mapping[str, str]] = {
-    DropReason.DUPLICATE: "duplicate",
-    DropReason.TOO_MANY_HOPS: "too many hops",
-    DropReason.LINK_CLOSED: "link closed",
     DropReason.NO_ROUTE: "no route to the destination router",
-    DropReason.PACKET_TOO_LONG: "packet too long",
     DropReason.NEIGHBOUR_QUEUE_FULL: "send queue of a neighbour full",
     DropReason.CLIENT_QUEUE_FULL: "send queue of a client full",
     DropReason.UNEXPECTED_ANSWER: "answer without an open request",

@@ -193,7 +193,7 @@ class LinkTable:
         """Return the `Hello` of an admitted peer, with its true name and without its token; refuse others."""
         try:
             name, link.rights = self.access.admit(hello, link.certificate_names)
-            link.rights.check_links(len(self._by_account.get(name, ())) + 1)
+            link.rights.check_count("links", len(self._by_account.get(name, ())) + 1, "at once")
         except Denied as error:
             self._deny(link, hello, error)
             raise WireError(error.summary, error.code) from None
@@ -223,7 +223,7 @@ class LinkTable:
             before = link.rights
             try:
                 link.rights = access.review(link.hello, link.certificate_names, former).rights
-                link.rights.check_links(len(self._by_account.get(link.account, ())) + 1)
+                link.rights.check_count("links", len(self._by_account.get(link.account, ())) + 1, "at once")
             except Denied as error:
                 self._deny(link, link.hello, error)
                 self.shut(link.id, error.summary[:MAX_REASON_LENGTH], error.code)

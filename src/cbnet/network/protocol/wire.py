@@ -21,35 +21,10 @@ from typing import Any, Final, TypeAlias, Union
 import msgspec
 
 from cbnet.errors import CbnetError, InputError
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.content import check_nested
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH, Part
-from cbnet.network.protocol.frames import (
-    FRAMES,
-    Answer,
-    Close,
-    Deliver,
-    DurableField,
-    DurableLimited,
-    DurableLimits,
-    DurablePublish,
-    DurablePublished,
-    DurableRemoved,
-    DurableReport,
-    Frame,
-    Hello,
-    Hop,
-    Packet,
-    PacketRun,
-    Publish,
-    PullReply,
-    RefusedFrame,
-    ReplyFrame,
-    SubscriptionField,
-    SubscriptionList,
-    Trace,
-    TracedFrame,
-    frame_number,
-)
+from cbnet.network.protocol.frames import FRAMES, Answer, Frame, Hello, Packet, PacketRun, ReplyFrame, frame_number
 from cbnet.network.protocol.reasons import ReasonCode
 
 VERSION = 5  # of the protocol
@@ -62,14 +37,15 @@ MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a hea
 
 # Members at the end of a frame, or of a part of one, that clients of version 4 do not know.
 _ADDED: Final[Mapping[type[Part], int]] = {
-    RefusedFrame: 2, Close: 1, DurableReport: 5, DurableField: 2, DurableRemoved: 1, DurableLimited: 0,
-    DurableLimits: 2, DurablePublished: 1,
-    SubscriptionList: 0, SubscriptionField: 1,
-    TracedFrame: 0, Hop: 1,
+    frames.RefusedFrame: 2, frames.Close: 1, frames.DurableReport: 5, frames.DurableField: 2,
+    frames.DurableRemoved: 1, frames.DurableLimited: 0, frames.DurableLimits: 2, frames.DurablePublished: 1,
+    frames.SubscriptionList: 0, frames.SubscriptionField: 1, frames.TracedFrame: 0, frames.Hop: 1,
 }  # fmt: skip
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP
-_MESSAGE_FRAMES = frozenset((Packet, Publish, DurablePublish, Deliver, Trace, ReplyFrame, PullReply))
+_MESSAGE_FRAMES: Final[frozenset[type[Frame]]] = frozenset({
+    Packet, frames.Publish, frames.DurablePublish, frames.Deliver, frames.Trace, ReplyFrame, frames.PullReply,
+})  # fmt: skip
 _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Union[FRAMES])  # noqa: UP007  # a tuple

@@ -68,12 +68,13 @@ class FilterQuotas:
     def _check_empty(self, client: Link, registered: Subscriptions, plural: str, others: int = 0) -> None:
         """Raise `Denied` if a client has so many subscriptions, or offers, that it may have no empty one."""
         count = others + sum(map(registered.count, self._links.of_same_client(client)))
-        client.rights.check_constraints(count + 1, f"{plural}, of which an empty one counts too")
+        where = f"in all your {plural}, of which an empty one counts too: {count + 1:,}"
+        client.rights.check_count("constraints", count + 1, where)
 
 
 def _check(client: Link, load: FilterLoad, plural: str) -> None:
-    client.rights.check_constraints(load.constraints, plural)
-    client.rights.check_filters(load.filters, plural)
+    for right, count in (("constraints", load.constraints), ("filters", load.filters)):
+        client.rights.check_count(right, count, f"in all your {plural}: {count:,}")
 
 
 def _check_router(registered: Subscriptions, filters: Collection[bytes]) -> None:

@@ -5,15 +5,8 @@
     router    must be listed, and over TLS show a certificate for its name
 
 An admitted client has the rights of its account. Without a list of clients, or of routers, all are admitted. A router
-that is reachable from other machines must configure TLS and both lists, or opt out explicitly:
-
-    certificate, key, authority     for TLS
-    client_certificates             whether clients must present certificates
-    [clients.NAME]                  the clients that may link, with their rights
-    clients = "FILE"                the same, in a separate file
-    routers                         the routers that may link, besides those that this one dials
-    signing_key, public_keys        for signed records: see `record_signatures`
-    insecure                        the text that opts out
+that is reachable from other machines must configure TLS and both lists, or opt out explicitly (`insecure`):
+`docs/reference/network-file.md` lists the keys.
 """
 
 from __future__ import annotations

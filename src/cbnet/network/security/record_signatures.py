@@ -1,11 +1,7 @@
 """Signatures of records, for a network whose routers do not all trust each other.
 
-    signing_key     the file of a router's private key: the router signs its own link records and home records
-    public_keys     the public key of each router of the network: a record of any other owner, or without the signature
-                    of its owner, is refused
-
-A router without `public_keys` accepts every record from a linked router, and one without `signing_key` signs none. So
-keys are introduced in two steps: first all routers sign, then all require signatures.
+A router without `public_keys` accepts every record from a linked router, and one without `signing_key` signs none; with
+`public_keys`, a record of any other owner, or without the signature of its owner, is refused.
 
 A signature (Ed25519) covers the network's name and the whole record but its age, to which every router adds. It does
 not expire. A signed record of an earlier time therefore only counts where no later one is known. For this, a router

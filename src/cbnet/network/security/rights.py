@@ -1,27 +1,9 @@
-"""Rights of a client: access rights are predicates too.
+"""Rights of a client: access rights are predicates too. `docs/how-to/secure-the-network.md` lists them.
 
     publish     every published message must match it, with each of its values if an attribute has several
     subscribe   it must cover the predicate of every subscription, so that nothing else can ever be delivered
     offer       it must cover the predicate of every offer
     request     every request, as a message, must match it
-    watch       the client may trace messages, and read the full status and the subscriptions of all routers: these
-                reveal data of others. It changes nothing
-    manage      the client may change what belongs to others: reload the configuration, forget a home, and list, limit
-                and remove the durable subscriptions of all accounts
-    constraints maximum number in all its subscriptions together, over all links, durable ones included, and in its
-                offers. A tag counts as one, and so do each 100 characters of a condition; 64 times as much if it
-                relates several attributes
-    text        maximum number of characters in the names, strings and tags of one message
-    links       maximum number at once
-    filters     maximum number in all its subscriptions, counted like `constraints`, and in its offers; unlimited by
-                default
-    weight      share of the router's processor, relative to other accounts with work to do; 1 by default
-    messages_per_second, bytes_per_second
-                over all links; a client that sends more is slowed down. Unlimited by default
-    durable     the client may have durable subscriptions; true by default
-    durable_subscriptions, durable_messages, durable_bytes, durable_age
-                maximum of the account at each router: durable subscriptions, the messages that they keep together,
-                the bytes of these, and their age in seconds, which is unlimited by default
 
 `constraints`, `text` and `links` bound the matching time that one client can cause: each value of a message is compared
 with each constraint at most once, in at most one pass over its text; and of several attributes with several values so
@@ -119,26 +101,17 @@ class Rights:
         """Raise `Denied` unless the client may offer a predicate."""
         _check_predicate("offer", self.offer, predicate)
 
-    def check_constraints(self, count: int, what: str) -> None:
-        """Raise `Denied` if the subscriptions, or offers, of the client would have too many constraints."""
-        _check_count("constraints", self.constraints, count, f" in all your {what}: {count:,}")
-
-    def check_filters(self, count: int, what: str) -> None:
-        """Raise `Denied` if the subscriptions, or offers, of the client would have too many filters."""
-        _check_count("filters", self.filters, count, f" in all your {what}: {count:,}")
-
-    def check_links(self, count: int) -> None:
-        """Raise `Denied` if the client would have too many links."""
-        _check_count("links", self.links, count, " at once")
+    def check_count(self, right: str, count: int, where: str) -> None:
+        """Raise `Denied` if the client would have more constraints, filters, links or subscriptions than it may."""
+        limit = getattr(self, right)
+        if limit is not None and count > limit:
+            hint = f"ask the operator to raise `{right}`"
+            raise Denied(f"too many {right} {where}; your limit is {limit:,}", hint=hint)
 
     def check_durable(self) -> None:
         """Raise `Denied` unless the client may have durable subscriptions."""
         if not self.durable:
             raise Denied("you may not have durable subscriptions", hint="ask the operator for `durable = true`")
-
-    def check_durable_subscriptions(self, count: int) -> None:
-        """Raise `Denied` if the account would have too many durable subscriptions at this router."""
-        _check_count("durable_subscriptions", self.durable_subscriptions, count, f" at this router: {count:,}")
 
     def _check_message(self, may: str, right: Predicate | None, message: Message) -> None:
         if right is not None and not _table(right).match(message.members if isinstance(message, Content) else message):
@@ -225,11 +198,6 @@ def read_rights(table: Mapping[str, Any], where: str) -> Rights:
 
 
 # --- denials
-
-
-def _check_count(right: str, limit: int | None, count: int, where: str) -> None:
-    if limit is not None and count > limit:
-        raise Denied(f"too many {right}{where}; your limit is {limit:,}", hint=f"ask the operator to raise `{right}`")
 
 
 @lru_cache(maxsize=1_000)

@@ -1,9 +1,4 @@
-"""Configuration of a router from options, environment and a file.
-
-    options         --listen 127.0.0.1:4001         highest precedence
-    environment     CBNET_LISTEN=127.0.0.1:4001
-    file            listen = "127.0.0.1:4001"       TOML
-    default                                         lowest precedence
+"""Configuration of a router from options, the environment, a TOML file and defaults, in this order of precedence.
 
 The keys are those of `Settings`, of the security policy and of `ProcessSettings`, and `listen` and `neighbours`.
 `clients` and `public_keys` are tables in the file, or paths of files with such tables, which several routers can share.

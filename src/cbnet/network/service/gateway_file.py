@@ -1,18 +1,6 @@
-"""Gateway files: TOML with one table per domain.
+"""Gateway files: TOML with one table per domain, a router; keys before the tables apply to the routers of all domains.
 
-    name = "g"                  # unique among gateways
-    outside = "names"           # how each domain sees the others: a summary; "exact" by default
-
-    [[domain]]                  # a router, with the keys of `cbnet router`, under the gateway's name
-    network = "north"
-    listen = "127.0.0.1:4001"
-    neighbours = { n1 = "127.0.0.1:4011" }
-
-    [[domain]]
-    network = "south"
-    listen = "127.0.0.1:4002"
-
-Keys before the tables apply to the routers of all domains.
+`docs/reference/network-file.md` has an example.
 """
 
 from __future__ import annotations

@@ -1,31 +1,4 @@
-"""Network files: the topology and settings of a network, `network.toml`.
-
-    version = 1
-
-    [topology]
-    graph = "graph.txt"         # a file, relative to this one, or a generator such as "powerlaw:20"
-    seed = 0                    # of the generator
-    largest = false             # whether to keep only the largest component of a disconnected graph
-
-    [network]                   # optional
-    name = "cbnet"
-    scheme = "multitree"        # or "pif"
-    trees = 1
-    commit = "publisher"        # or "message"
-
-    [ports]                     # by router name; the others listen on any free port
-    0 = 4001
-
-A folder written by the pipeline has more:
-
-    predicates = "predicates.parquet"    # the initial predicate of each node
-
-    [topology]
-    roots = [13, 7]             # of the trees, by name
-
-    [tables]                    # of some routers, by name: compiled for the first tree
-    4 = "tables/4.cbt"
-"""
+"""Network files: the topology and settings of a network, `network.toml`; see `docs/reference/network-file.md`."""
 
 from __future__ import annotations
 

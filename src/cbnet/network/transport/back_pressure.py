@@ -1,19 +1,14 @@
 """Flow control of packets: credit between neighbours, and senders blocked while the queues that they feed are long.
 
-    packets of a link ──► handled ──► credit for the link, unless it feeds a long queue
-    credit of a link  ──► its queued packets are sent ──► a queue is short again ──► its feeders resume
-
     client      ──► queue of class 1 for a neighbour        reading from the client is paused
     neighbour,
     class h     ──► queue of class h+1 for another one      the neighbour gets no more credit for class h
 
-The class of a packet is its hop count; clients have class 0. A blocked sender therefore has a lower class than the
-queue it waits for, and no cycle can arise: `docs/explanation/network.md`.
+The class of a packet is its hop count; clients have class 0. So no cycle can arise: `docs/explanation/network.md`.
 
 A neighbour that reads nothing although frames are queued for it would block others for ever, so its link must be
-closed. A neighbour that reads or grants credit slowly is not stalled: it sends frames other than unsolicited Pings, at
-least the answers to this side's Pings, or a full write buffer drains. A dead router sends nothing, and its link is
-closed much earlier (`links`). `is_stalled` therefore detects neighbours that are alive but faulty.
+closed (`is_stalled`). One that reads or grants credit slowly is not stalled: it sends frames other than unsolicited
+Pings, at least the answers to this side's Pings, or a full write buffer drains.
 """
 
 from __future__ import annotations

@@ -15,24 +15,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol, cast
 
 from cbnet._kernels.link_output import LinkOutput
-from cbnet.network.protocol.frames import (
-    Answer,
-    Close,
-    Deliver,
-    DurableDeliver,
-    DurablePublish,
-    Frame,
-    HolderRequest,
-    Packet,
-    PacketRun,
-    Ping,
-    Pong,
-    Publish,
-    PullFrame,
-    PullReply,
-    ReplyFrame,
-    Request,
-)
+from cbnet.network.protocol import frames
+from cbnet.network.protocol.frames import Close, Frame, Packet, PacketRun, Ping
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import FrameReader, encode, encode_body
 from cbnet.network.security.tls import certificate_names
@@ -40,22 +24,11 @@ from cbnet.network.security.tls import certificate_names
 if TYPE_CHECKING:
     from cbnet.network.link.link import Link
 
-_COUNTED = frozenset(
-    {
-        Packet,
-        Publish,
-        Deliver,
-        Request,
-        ReplyFrame,
-        PullFrame,
-        Answer,
-        HolderRequest,
-        PullReply,
-        DurablePublish,
-        DurableDeliver,
-    }
-)  # frames with a message
-_KEEPALIVES = frozenset({Ping, Pong})  # omitted while frames are queued, which also show that this side is alive
+_COUNTED: frozenset[type[Frame]] = frozenset({  # frames with a message
+    Packet, frames.Publish, frames.Deliver, frames.Request, frames.ReplyFrame, frames.PullFrame, frames.Answer,
+    frames.HolderRequest, frames.PullReply, frames.DurablePublish, frames.DurableDeliver,
+})  # fmt: skip
+_KEEPALIVES = frozenset({Ping, frames.Pong})  # omitted while frames are queued, which also show that this side is alive
 _HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket buffer: above _HIGH frames are queued, below _LOW sent again
 _READ_SIZE = 1 << 17  # bytes read at once
 TLS_FACTOR = 2  # encrypted bytes are read at once for each byte; with 1, messages of 100 bytes take 7 % longer
@@ -162,10 +135,10 @@ class Connection(asyncio.BufferedProtocol):
 
     # --- operations
 
-    def count_received(self, frames: Iterable[Frame]) -> None:
+    def count_received(self, received: Iterable[Frame]) -> None:
         """Count the messages among frames that were received."""
-        self.traffic.messages_received += sum(map(_COUNTED.__contains__, map(type, frames)))
-        self.traffic.messages_received += sum(len(each.contents) for each in frames if isinstance(each, PacketRun))
+        self.traffic.messages_received += sum(map(_COUNTED.__contains__, map(type, received)))
+        self.traffic.messages_received += sum(len(each.contents) for each in received if isinstance(each, PacketRun))
 
     def send(self, frame: Frame) -> None:
         """Send a frame at the end of this event-loop iteration, or when there is credit for it."""

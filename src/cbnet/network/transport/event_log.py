@@ -1,11 +1,4 @@
-"""The log events of a router.
-
-    started  http  link up  link down  refused  unreachable     as they happen
-    network                                                     when the set of reachable routers or links changes
-    announcements                                               when all of the new topology have arrived
-    dropped  denied  records                                    totals every ten seconds, if not zero
-    reloaded  reload failed                                     with the changes, or the reason
-    draining  drained  stopped
+"""The log events of a router; `docs/how-to/run-a-router.md` lists them.
 
 Messages are never logged, nor their content, tokens or keys.
 """

@@ -9,23 +9,31 @@ A router collects garbage as follows:
     all objects       in a quiet moment, at most once a minute; once an hour however busy the router is
     after that        if it took long, the existing objects are frozen: for an hour only newer ones are visited
 
-What the C library keeps is returned to the system (`heap_return`).
-
 A router creates few reference cycles: none for filters, and none for the connections of clients, HTTP and WebSockets
 included. A frozen cycle is found within the hour.
+
+The C library of Linux keeps free memory while anything behind it in the heap is in use, such as 60 MB after a flood of
+1,000 connections that was over within seconds. It is returned within seconds: in 20 ms for 150 MB, and in a hundredth
+of the time at most. With glibc 2.33 or later only, which can tell how much is in use.
+
+    memory of the process ─┬─ in use, as the C library counts
+                           └─ not in use ─┬─ free, and not returned: what has been added since the last return
+                                          └─ the memory of Python's objects, and what cannot be returned
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
+import os
 import sys
 from collections.abc import Callable, Coroutine
 from importlib import import_module
+from math import inf
+from pathlib import Path
 from time import monotonic, thread_time
-from typing import Any, TypeVar
-
-from cbnet.network.transport.heap_return import HeapReturn
+from typing import Any, NamedTuple, TypeVar
 
 Result = TypeVar("Result")
 _SWITCH_INTERVAL = 0.001  # seconds
@@ -35,6 +43,8 @@ _INTERVAL = 1.0  # seconds between checks of how busy the loop is
 _QUIET = 0.1  # fraction of a quiet interval in which the loop was busy, at most
 _LEAST, _MOST = 60.0, 3600.0  # seconds between full collections
 _LONG = 0.01  # seconds; after a longer full collection, the remaining objects are frozen
+_UNUSED = 1 << 23  # bytes not in use that have been added since the last return, until the next one
+_REST = 100  # times the duration of a look, until the next one
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
@@ -121,3 +131,71 @@ class GarbageTimer:
             gc.freeze()
         self._collected, self._was_busy = now, self._busy()
         return True
+
+
+# --- memory of the C library
+
+
+class HeapReturn:
+    """Returns free memory of the C library to the system."""
+
+    def __init__(self, heap: Heap | None = None, clock: Callable[[], float] = monotonic) -> None:
+        self._heap = glibc_heap() if heap is None else heap
+        self._clock = clock
+        self._least = 0 if self._heap is None else self._heap.unused_bytes()  # since the last return
+        self._due = -inf  # time of the next look, at the earliest
+
+    def look(self) -> bool:
+        """Return free memory if much has been added since the last time; return whether it was."""
+        now = self._clock()
+        if self._heap is None or now < self._due:
+            return False
+        unused = self._heap.unused_bytes()
+        self._least = min(self._least, unused)
+        is_due = unused >= self._least + _UNUSED
+        if is_due:
+            self._heap.return_free()
+            self._least = self._heap.unused_bytes()
+        ended = self._clock()
+        self._due = ended + _REST * (ended - now)
+        return is_due
+
+
+class Heap(NamedTuple):
+    """The heap of the C library."""
+
+    unused_bytes: Callable[[], int]  # of the process, that the C library does not count as in use
+    return_free: Callable[[], object]
+
+
+def glibc_heap() -> Heap | None:
+    """Return the heap of glibc; None with other libraries."""
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    try:
+        information, trim = library.mallinfo2, library.malloc_trim  # type: ignore[union-attr]
+    except AttributeError:
+        return None
+    information.restype = _HeapInformation
+
+    def unused_bytes() -> int:
+        found = information()
+        return _resident() - int(found.uordblks) - int(found.hblkhd)
+
+    return Heap(unused_bytes, lambda: trim(0))
+
+
+def _resident() -> int:
+    """Return the memory of this process without that of files, in bytes."""
+    _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_bytes().split())
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
+
+
+class _HeapInformation(ctypes.Structure):
+    """`struct mallinfo2`."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+        )
+    ]  # fmt: skip

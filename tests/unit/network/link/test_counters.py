@@ -14,6 +14,6 @@ def test_identifiers_are_metric_labels():
 
 
 def test_every_drop_reason_has_a_text_and_unknown_ones_are_shown_as_words():
-    assert DropReason.TOO_MANY_HOPS.text == "too many hops"
-    assert len({reason.text for reason in DropReason}) == len(DropReason)
+    assert drop_text(DropReason.TOO_MANY_HOPS) == "too many hops"
+    assert len({drop_text(reason) for reason in DropReason}) == len(DropReason)
     assert drop_text("new_reason") == "new reason"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from cbnet.network.transport.heap_return import Heap, HeapReturn, glibc_heap
+from cbnet.network.transport.event_loop import Heap, HeapReturn, glibc_heap
 
 MB = 1_000_000
 FIXED = 40 * MB  # that cannot be returned

@@ -1,8 +1,5 @@
 """`GET /watch`: the routers of the network, their links, clients and rates, as server-sent events.
 
-    event: network    data: {"router": "a", "network": "cbnet", "routers": [{"router": "a", "answers": true, …}, …]}
-    event: error      data: a problem document; the stream ends
-
 The router queries all routers that it can reach, itself first and then the neighbours of routers that answer, every
 second, or less often if there are more than a hundred. An event is sent if something has changed. A router that others
 have as a neighbour but that does not answer is included with `answers: false`. All streams share the samples. Their
