@@ -13,7 +13,7 @@ from support.memory_networks import sent
 from websockets.sync.client import connect as connect_socket
 
 from cbnet import parse
-from cbnet.network.http.http_application import http_application
+from cbnet.network.http.http_server import http_application
 from cbnet.network.http.web_socket import _Session
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.reasons import ReasonCode

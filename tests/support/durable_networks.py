@@ -3,7 +3,7 @@
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableQuery, DurableReport
 from cbnet.network.security.access import OPEN_ACCESS
-from cbnet.network.simulation.durable_client import DurableMemoryClient
+from cbnet.network.simulation.memory_client import DurableMemoryClient
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import MemoryNetwork
 

@@ -37,7 +37,7 @@ from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.rights import Rights
 from cbnet.network.security.tokens import new_token
-from cbnet.network.simulation.durable_client import DurableMemoryClient, StoredMessage
+from cbnet.network.simulation.memory_client import DurableMemoryClient, StoredMessage
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet.network.simulation.shared_disk import LeasedDisk, SharedDisk

@@ -68,8 +68,7 @@ if TYPE_CHECKING:
     from cbnet.network.router.router import Router
     from cbnet.network.security.tls import Tls
     from cbnet.network.service.process_network import ProcessNetwork
-    from cbnet.network.simulation.durable_client import DurableMemoryClient
-    from cbnet.network.simulation.memory_client import MemoryClient
+    from cbnet.network.simulation.memory_client import DurableMemoryClient, MemoryClient
     from cbnet.network.simulation.memory_disk import MemoryDisk
     from cbnet.network.simulation.memory_network import MemoryNetwork
     from cbnet.network.transport.tcp_router import TcpRouter
@@ -95,8 +94,7 @@ _NAMES = {  # by module
     "router.router": "Router",
     "security.tls": "Tls",
     "service.process_network": "ProcessNetwork",
-    "simulation.durable_client": "DurableMemoryClient",
-    "simulation.memory_client": "MemoryClient",
+    "simulation.memory_client": "DurableMemoryClient MemoryClient",
     "simulation.memory_disk": "MemoryDisk",
     "simulation.memory_network": "MemoryNetwork",
     "transport.tcp_router": "TcpRouter",

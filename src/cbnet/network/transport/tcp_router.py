@@ -42,7 +42,7 @@ from cbnet.network.router.router import Router
 from cbnet.network.security.access import OPEN_POLICY, Access, SecurityPolicy
 from cbnet.network.security.tls import TlsContext, TlsContexts, dial, tls_error_text
 from cbnet.network.transport.acceptor import Acceptor
-from cbnet.network.transport.back_pressure import PacketFlow, is_stalled
+from cbnet.network.transport.back_pressure import PacketFlow, QueueBudget, is_stalled
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
@@ -51,7 +51,6 @@ from cbnet.network.transport.journals.journal_place import JournalOwner, Journal
 from cbnet.network.transport.journals.leased_journal import open_journal
 from cbnet.network.transport.memory_transport import PeerInfo, connect_in_memory
 from cbnet.network.transport.processor_turns import ProcessorTurns
-from cbnet.network.transport.queue_budget import QueueBudget
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds between checks whether a neighbour must be dialled

@@ -7,7 +7,7 @@ from support.durable_networks import DurableLab, answers, numbers, payloads
 
 from cbnet.network.protocol.frames import DurablePublished, RefusedFrame, Subscribed
 from cbnet.network.protocol.reasons import ReasonCode
-from cbnet.network.simulation.durable_client import DurableMemoryClient
+from cbnet.network.simulation.memory_client import DurableMemoryClient
 from cbnet.network.simulation.shared_disk import LeasedDisk, SharedDisk
 
 OWN = {"c": {"home": "orders"}}

@@ -13,7 +13,7 @@ from cbnet import InputError
 from cbnet.network.protocol.frames import LinkRecord
 from cbnet.network.security.record_signatures import RecordSignatures, new_key_pair, public_key_line
 from cbnet.network.service.configuration import configuration
-from cbnet.network.service.configuration_reload import RELOADED_KEYS, _changes
+from cbnet.network.service.router_process import RELOADED_KEYS, _changes
 
 file = text_file("router.toml")
 A, B = new_key_pair("a"), new_key_pair("b")

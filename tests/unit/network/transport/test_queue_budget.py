@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbnet.network.transport.queue_budget import QueueBudget, level
+from cbnet.network.transport.back_pressure import QueueBudget, level
 
 EACH, ACCOUNT, TOTAL = 100, 150, 400
 
