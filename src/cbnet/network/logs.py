@@ -44,9 +44,9 @@ def log(level: int, event: str, **members: Any) -> None:
     _log.log(level, event, extra={"members": members})
 
 
-def configure(form: str, level: str, router: str, stream: TextIO | None = None) -> None:
+def configure(form: str, level: str, router: str) -> None:
     """Write the events of this process, and the log records of libraries, to standard error."""
-    handler = BackgroundHandler(stream or sys.stderr) if stream or sys.stderr else logging.NullHandler()
+    handler = BackgroundHandler(sys.stderr) if sys.stderr else logging.NullHandler()
     handler.setFormatter(JsonLines(router) if form == "json" else Text())
     handler.addFilter(RateLimit())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -28,7 +28,7 @@ from cbnet.network.client.async_subscription import (
 from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.client_inbox import ClientInbox, Traced
 from cbnet.network.client.client_link import TIMEOUT, Dial, client_hello
-from cbnet.network.client.durable.durable_messages import PeekedMessage, peek, selection, take
+from cbnet.network.client.durable.durable_messages import MessageSelection, PeekedMessage, peek, take
 from cbnet.network.client.durable.durable_publishing import DurablePublisher, Receipt, Required, new_publisher
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
 from cbnet.network.errors import NotConnected
@@ -441,7 +441,8 @@ class AsyncClient(ClientState):
         predicate: only those that match; "" for all. first: from this offset on. count: at most so many. account: the
         owner, as in `remove_durable`. timeout: of each request; there are several for many messages.
         """
-        return await peek(partial(self.query, timeout=timeout), selection(name, account, predicate, first, count))
+        chosen = MessageSelection(name, account, predicate, first, count)
+        return await peek(partial(self.query, timeout=timeout), chosen)
 
     async def move_durable(
         self,
@@ -459,7 +460,7 @@ class AsyncClient(ClientState):
         They lose the attribute `dead_letter`. The other arguments are those of `peek_durable`. If the other one has no
         room, raises `Refused`; what was moved before stays there.
         """
-        chosen = selection(name, account, predicate, first, count)
+        chosen = MessageSelection(name, account, predicate, first, count)
         return await take(partial(self.query, timeout=timeout), frames.DurableMove, chosen, to)
 
     async def purge_durable(
@@ -476,7 +477,7 @@ class AsyncClient(ClientState):
 
         The arguments are those of `peek_durable`.
         """
-        chosen = selection(name, account, predicate, first, count)
+        chosen = MessageSelection(name, account, predicate, first, count)
         return await take(partial(self.query, timeout=timeout), frames.DurablePurge, chosen)
 
     async def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:

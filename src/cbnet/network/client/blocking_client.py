@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 from cbnet.errors import CbnetError
 from cbnet.language.message import Message
@@ -32,6 +32,7 @@ from cbnet.network.transport.event_loop import new_loop
 _MAX_QUEUED = 1 << 20  # bytes
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Blocking = TypeVar("Blocking", "Subscription", "Offer")
 Registered = TypeVar("Registered", bound=AsyncSubscription | AsyncOffer)
 
 
@@ -71,12 +72,7 @@ def _subscribing(
 
     @wraps(method)
     def call(self: Client, /, *args: Arguments.args, **options: Arguments.kwargs) -> Subscription:
-        try:
-            return Subscription(self._thread, self._thread.call(method(self._client, *args, **options)))
-        except NotConfirmed as error:
-            if isinstance(error.subscription, AsyncSubscription):
-                error.subscription = Subscription(self._thread, error.subscription)
-            raise
+        return self._registered(Subscription, method(self._client, *args, **options))
 
     return call
 
@@ -282,13 +278,14 @@ class Client(ClientState):
         async def answer(request: Message) -> Answer:
             return await self._thread.loop.run_in_executor(None, handler, request)
 
+        return self._registered(Offer, self._client.offer(predicate, answer, wait=wait, timeout=timeout))
+
+    def _registered(self, kind: type[Blocking], registering: Coroutine[Any, Any, Any]) -> Blocking:
+        """Return the blocking counterpart of a subscription or an offer, also in an error."""
         try:
-            return Offer(
-                self._thread, self._thread.call(self._client.offer(predicate, answer, wait=wait, timeout=timeout))
-            )
+            return kind(self._thread, self._thread.call(registering))
         except NotConfirmed as error:
-            if isinstance(error.subscription, AsyncOffer):
-                error.subscription = Offer(self._thread, error.subscription)
+            error.subscription = kind(self._thread, cast(Any, error.subscription))
             raise
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ class ClientInbox:
         self._home_search = HomeSearch(self.link, self._send, self._report)
         self._hops: dict[int, list[Hop]] = {}  # of open traces, by the number of the message
         self.durable = DurablePublishing(self.link, publisher)
-        self._answers = OfferAnswers(self.link.send_answer)
+        self._answers = OfferAnswers(self.link.send_if_connected)
 
     async def close(self) -> None:
         """Close the connection and end all subscriptions and offers."""
@@ -322,7 +322,7 @@ class ClientInbox:
         if self.link.calls.refuse(frame):
             return
         if frame.frame == frame_number(frames.DurablePublish):
-            self.durable.refused(frame.number, Refused(frame.reason, frame.code))
+            self.durable.settle(frame.number, Refused(frame.reason, frame.code))
         elif frame.frame == frame_number(frames.Publish):
             self.refused += 1
             self.refusal = frame.reason

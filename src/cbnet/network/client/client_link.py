@@ -180,8 +180,8 @@ class ClientLink:
             raise NotConnected(f"the connection to {self.router} was closed")
         self.connection.send_bytes(data)
 
-    def send_answer(self, data: bytes) -> None:
-        """Send an encoded answer, if connected: otherwise the requester has given up."""
+    def send_if_connected(self, data: bytes) -> None:
+        """Send encoded frames, if connected: otherwise nobody waits for them, or they are sent again."""
         if self.connection is not None:
             self.connection.send_bytes(data)
 

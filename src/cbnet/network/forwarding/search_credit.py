@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from cbnet.network.link.context import RouterContext
-from cbnet.network.link.reserve import Reserve
+from cbnet.network.link.context import Reserve, RouterContext
 
 CLIENT: Final = 20_000  # combinations for a message, of all subscriptions of a client: they take about 2 ms
 RATE: Final = 500_000  # a second, of all subscriptions of a client: less than a tenth of a processor

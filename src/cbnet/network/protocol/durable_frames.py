@@ -18,6 +18,7 @@ from cbnet.network.protocol.fields import (
     Filters,
     Frame,
     Hops,
+    IdentifiedFrame,
     NodeName,
     Number,
     OptionalName,
@@ -229,10 +230,9 @@ class Stored(UnicastFrame, tag=64):
 # --- client to router
 
 
-class DurableSubscribe(Frame, tag=70):
+class DurableSubscribe(IdentifiedFrame, tag=70):
     """Receive the messages of a durable subscription, which is created if it does not exist."""
 
-    id: Number
     name: NodeName
     predicate: PredicateText  # empty: that of the existing subscription
     wait: Seconds  # as in `Subscribe`
@@ -250,10 +250,9 @@ class Replay(RegistrationFrame, tag=76):
     start: HistoryStart
 
 
-class Acknowledge(Frame, tag=71):
+class Acknowledge(IdentifiedFrame, tag=71):
     """Acknowledge messages of a durable subscription."""
 
-    id: Number
     offsets: Offsets
     up_to: Number  # also all messages up to this offset that this client received; 0: none
     losses: Number = 0  # the number of the last `DurableLost`; 0: none
@@ -276,10 +275,9 @@ class DurablePublish(Frame, tag=72):
 # --- router to client
 
 
-class DurableDeliver(Frame, tag=80):
+class DurableDeliver(IdentifiedFrame, tag=80):
     """A message of a durable subscription."""
 
-    id: Number
     offset: Number
     deliveries: Number  # how often it was sent, with this one
     source: NodeName
@@ -315,19 +313,17 @@ class DurablePublishedRun(Frame, tag=91):
             yield DurablePublished(self.publisher, number, self.subscriptions, 0, [], [])
 
 
-class Replaying(Frame, tag=85):
+class Replaying(IdentifiedFrame, tag=85):
     """Confirmation that a subscription begins in the past."""
 
-    id: Number
     journal: Number  # a random number that identifies the journal with the history
     first: Number  # offset at which it begins
     next: Number  # offset that the next message of the history will have
 
 
-class DurableLost(Frame, tag=84):
+class DurableLost(IdentifiedFrame, tag=84):
     """Messages that a subscription with offsets does not get: because of its limits, or for another cause."""
 
-    id: Number
     messages: Number  # 0: unknown
     cause: Reason = ""  # empty: the limits of the subscription
     number: Number = 0  # to be acknowledged; 0: not

@@ -126,6 +126,12 @@ class NumberedFrame(Frame):
     number: Number
 
 
+class IdentifiedFrame(Frame):
+    """A frame about a subscription or an offer of a client."""
+
+    id: Number
+
+
 class UnicastFrame(Frame):
     """A frame for one router, forwarded hop by hop."""
 
@@ -133,18 +139,16 @@ class UnicastFrame(Frame):
     hops: Hops
 
 
-class RegistrationFrame(Frame):
+class RegistrationFrame(IdentifiedFrame):
     """A predicate that a client registers, or replaces, by its id."""
 
-    id: Number
     predicate: PredicateText
     wait: Seconds  # timeout for confirmation by all routers; 0: do not wait
 
 
-class Registered(Frame):
+class Registered(IdentifiedFrame):
     """Confirmation of a registration; if the client waits, whether every reachable router that must know it does."""
 
-    id: Number
     is_confirmed: bool
     routers: Number  # reachable, including this one
     missing: Unanswered

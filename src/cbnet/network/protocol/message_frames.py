@@ -14,6 +14,7 @@ from cbnet.network.protocol.fields import (
     Attributes,
     Frame,
     Hops,
+    IdentifiedFrame,
     NodeName,
     Number,
     NumberedFrame,
@@ -83,10 +84,8 @@ class Subscribe(RegistrationFrame, tag=20):
     group: OptionalName = ""  # queue group: each message goes to one of its members; empty: to this one, too
 
 
-class Unsubscribe(Frame, tag=21):
+class Unsubscribe(IdentifiedFrame, tag=21):
     """Remove a subscription."""
-
-    id: Number
 
 
 class Publish(NumberedMessage, tag=22):
@@ -110,10 +109,8 @@ class Subscribed(Registered, tag=30):
     """Confirmation of a subscription."""
 
 
-class Unsubscribed(Frame, tag=31):
+class Unsubscribed(IdentifiedFrame, tag=31):
     """Confirmation that a subscription was removed."""
-
-    id: Number
 
 
 class Published(NumberedFrame, tag=32):

@@ -14,6 +14,7 @@ from cbnet.network.protocol.fields import (
     Attributes,
     Frame,
     GatewayPath,
+    IdentifiedFrame,
     Keep,
     NodeName,
     Number,
@@ -110,10 +111,8 @@ class OfferFrame(RegistrationFrame, tag=26):
     """Register an offer to answer matching requests, or replace the one with this id."""
 
 
-class Withdraw(Frame, tag=27):
+class Withdraw(IdentifiedFrame, tag=27):
     """Remove an offer."""
-
-    id: Number
 
 
 class PullFrame(NumberedFrame, tag=28):
@@ -139,10 +138,8 @@ class Offered(Registered, tag=40):
     """Confirmation of an offer."""
 
 
-class Withdrawn(Frame, tag=41):
+class Withdrawn(IdentifiedFrame, tag=41):
     """Confirmation that an offer was removed."""
-
-    id: Number
 
 
 class HolderRequest(NumberedFrame, tag=42):

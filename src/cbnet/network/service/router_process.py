@@ -19,7 +19,8 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 from cbnet.errors import CbnetError, InputError
@@ -223,7 +224,7 @@ class ConfigurationReload:
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         for router in routers:
-            router.router.on_reload = self._handler(router)
+            router.router.on_reload = partial(self._requested, router)
 
     async def run(self) -> list[str]:
         """Reload the configuration and return the changes. An `InputError` means that nothing changed."""
@@ -248,16 +249,11 @@ class ConfigurationReload:
         self._start(self._run_logged())
 
     async def _run_logged(self) -> None:
-        try:
+        with suppress(InputError):  # it is in the log
             await self.run()
-        except InputError:  # it is in the log
-            return
 
-    def _handler(self, router: TcpRouter) -> Callable[[int, int], None]:
-        def requested(link: int, number: int) -> None:
-            self._start(self._answer(router, link, number))
-
-        return requested
+    def _requested(self, router: TcpRouter, link: int, number: int) -> None:
+        self._start(self._answer(router, link, number))
 
     async def _answer(self, router: TcpRouter, link: int, number: int) -> None:
         answer: Frame

@@ -99,11 +99,6 @@ class PacketFlow:
             self._release(connection)
         return others
 
-    def forwarded(self, connection: Connection) -> None:
-        """Grant credit for packets that the fast path has handled."""
-        connection.link.stall = None
-        self.handled(connection)
-
     def handled(self, connection: Connection) -> None:
         """Grant a neighbour more credit for each class in which enough packets were handled."""
         for hops, limit in connection.output.take_grants():

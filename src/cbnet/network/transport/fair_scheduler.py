@@ -36,8 +36,8 @@ from typing import Final, NamedTuple, Protocol
 
 from cbnet._kernels.fast_path import DONE, LATE
 from cbnet.network.forwarding.fast_forwarding import Progress
+from cbnet.network.link.context import Reserve
 from cbnet.network.link.link import Link
-from cbnet.network.link.reserve import Reserve
 from cbnet.network.protocol.frames import (
     Announce,
     DurableLimit,

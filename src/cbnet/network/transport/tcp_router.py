@@ -232,7 +232,8 @@ class TcpRouter:
         if not link.is_open:
             return None
         if link.is_router and progress.end > start:
-            self._flow.forwarded(connection)
+            link.stall = None
+            self._flow.handled(connection)
         return progress
 
     def process(self, connection: Connection, frames: list[Frame]) -> bool:

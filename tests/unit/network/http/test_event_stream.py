@@ -11,7 +11,7 @@ from cbnet.network.http.event_stream import LossReports, write_events
 def test_a_loss_comes_after_the_messages_before_it_and_before_those_after():
     async def run():
         client = SimpleNamespace(router="a", on_event=None)
-        subscription = AsyncSubscription(SimpleNamespace(is_held=False), 1, "true", 10, "block")
+        subscription = AsyncSubscription(SimpleNamespace(link=SimpleNamespace(is_held=False)), 1, "true", 10, "block")
         losses = LossReports(client)
         sent = []
 

@@ -7,12 +7,11 @@ begins: it ends even if others arrive meanwhile.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Final, TypeAlias
 
 from cbnet._kernels.delivery import Delivery
 from cbnet.errors import InputError
-from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.network.client.async_subscription import decoded_content
 from cbnet.network.errors import Refused
@@ -40,10 +39,16 @@ class MessageSelection:
 
     name: str
     account: str | None  # None: that of the client
-    predicate: Predicate | None  # None: all messages
+    wanted: InitVar[PredicateLike]  # "": all messages
     next: int  # offset from which on; 0: none are left
     room: int | None  # maximum number of messages; None: no maximum
     end: int = field(default=0, init=False)  # offset up to which, exclusive; 0: not known yet
+
+    def __post_init__(self, wanted: PredicateLike) -> None:
+        for what, value in (("offset", self.next), ("count", self.room)):
+            if value is not None and not 1 <= value <= MAX_INT:
+                raise InputError(f"invalid {what} {value!r}", hint="use a number from 1 on")
+        self.predicate = None if wanted == "" else as_predicate(wanted)
 
     @property
     def is_done(self) -> bool:
@@ -62,16 +67,6 @@ class MessageSelection:
         self.next, self.end = answer.next, answer.end
         found = [PeekedMessage(each) for each in answer.messages]
         return [each for each in found if self.predicate is None or self.predicate.matches(each.message)][: self.room]
-
-
-def selection(
-    name: str, account: str | None, predicate: PredicateLike, first: int, count: int | None
-) -> MessageSelection:
-    """Return a selection; raise an `InputError` if it is not valid."""
-    for what, value in (("offset", first), ("count", count)):
-        if value is not None and not 1 <= value <= MAX_INT:
-            raise InputError(f"invalid {what} {value!r}", hint="use a number from 1 on")
-    return MessageSelection(name, account, None if predicate == "" else as_predicate(predicate), first, count)
 
 
 async def peek(query: Query, chosen: MessageSelection) -> list[PeekedMessage]:

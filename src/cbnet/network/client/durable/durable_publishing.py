@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from cbnet.errors import CbnetError, InputError
 from cbnet.network.client.client_link import GRACE, ClientLink
 from cbnet.network.client.message_encoding import MessageLike, check_payload, encode_checked, message_content
-from cbnet.network.errors import NotStored, Refused
+from cbnet.network.errors import NotStored
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
 from cbnet.network.protocol.fields import MAX_REQUIRED, MAX_SECONDS, DurableName
 from cbnet.network.protocol.frames import DurablePublish, DurablePublished, Refusals
@@ -200,37 +200,30 @@ class DurablePublishing:
             raise
         future = self._futures[number] = self._loop.create_future()
         self._timers[number] = self._loop.call_later(timeout + GRACE, self._expire, number)
-        self._send(data)
+        self._link.send_if_connected(data)  # else it is sent to the next router
         return future
 
     def restore(self) -> None:
         """Send all messages without a receipt to a new router."""
         for frame in self._publisher.frames(self._loop.time()):
-            self._send(encode(frame))
+            self._link.send_if_connected(encode(frame))
 
     def answered(self, frame: DurablePublished) -> None:
         """Handle the answer of a router."""
         if frame.publisher == self._publisher.publisher:
             receipt = Receipt(frame.subscriptions, frame.dropped, frame.silent, frame.refused, frame.others)
-            self._settle(frame.sequence, receipt)
-
-    def refused(self, number: int, error: Refused) -> None:
-        """Handle the refusal of a message."""
-        self._settle(number, error)
+            self.settle(frame.sequence, receipt)
 
     def fail(self, error: CbnetError) -> None:
         """Fail all messages without a receipt: the client is closed, or no router accepts it."""
         for number in list(self._futures):
-            self._settle(number, error)
+            self.settle(number, error)
 
     def _expire(self, number: int) -> None:
-        self._settle(number, Receipt(0, 0, [self._link.router or "any router"], []))
+        self.settle(number, Receipt(0, 0, [self._link.router or "any router"], []))
 
-    def _send(self, data: bytes) -> None:
-        if self._link.connection is not None:  # otherwise it is sent to the next router
-            self._link.send_bytes(data)
-
-    def _settle(self, number: int, result: Receipt | CbnetError) -> None:
+    def settle(self, number: int, result: Receipt | CbnetError) -> None:
+        """Handle the receipt of a message, or its refusal."""
         if not self._publisher.settle(number):
             return
         future = self._futures.pop(number)

@@ -13,31 +13,26 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal, Standby
 from cbnet.network.durable.home_log.lease import POLL
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
-from cbnet.network.transport.journals.journal_store import JournalStore
 from cbnet.network.transport.journals.journal_thread import JournalThread
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
+if TYPE_CHECKING:
+    from cbnet.network.transport.journals.postgres_journal import PostgresJournal
+
 _CLOSE: Final = 15.0  # timeout for the last transaction, in seconds
-
-
-class LeasedStore(JournalStore, Protocol):
-    """The store of a journal that is held by a lease."""
-
-    def acquire(self) -> str | None:
-        """Take the home; return the router that holds it if that is not possible, or raise one of `errors`."""
 
 
 class LeasedJournal:
     """The journal of a home group, as one router sees it."""
 
-    def __init__(self, store: LeasedStore) -> None:
+    def __init__(self, store: PostgresJournal) -> None:
         self._store = store
         self._is_closing = threading.Event()
         self._tenure: JournalThread | None = None
