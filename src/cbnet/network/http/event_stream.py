@@ -8,7 +8,8 @@ at the position of the missing messages in the stream: after the earlier message
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -50,8 +51,7 @@ class EventStreams:
         async with links_of(request).own(request, bearer_token(request)) as client:
             losses = LossReports(client)
             losses.subscription = subscription = await subscribe(client, predicate, options)
-            writing = write_events(client, subscription, losses, send)
-            await wait_first(request.state.connection.share.run(writing), disconnected(receive))
+            await serve_events(request, message_events(client, subscription, losses), send)
 
 
 class LossReport(NamedTuple):
@@ -111,45 +111,47 @@ def delivery_id(delivery: Delivery) -> str:
     return ":".join(map(str, delivery.id))
 
 
-async def write_events(client: AsyncClient, subscription: AsyncSubscription, losses: LossReports, send: Send) -> None:
-    """Send events until the subscription ends."""
+async def message_events(
+    client: AsyncClient, subscription: AsyncSubscription, losses: LossReports
+) -> AsyncGenerator[bytes, None]:
+    """Yield events until the subscription ends."""
     members = {"router": client.router, **confirmation_members(subscription.confirmation)}
-    await begin_events(send, event(members, name="subscribed"))
-    try:
-        while not subscription.has_ended:
-            events = [*map(_message_event, await subscription.take(0 if losses else KEEP_ALIVE))]
-            for loss in reversed(losses.take()):
-                events.insert(loss.position, event(loss.members, name=loss.name))
-            await send_events(send, b"".join(events) or KEEP_ALIVE_COMMENT)
-    except CbnetError as error:
-        await send_events(send, event(problem_members(problem_of(error)), name="error"))
-    await end_events(send)
-
-
-def _message_event(delivery: Delivery) -> bytes:
-    return event(delivery_members(delivery), id=delivery_id(delivery))
+    yield event(members, name="subscribed")
+    while not subscription.has_ended:
+        deliveries = await subscription.take(0 if losses else KEEP_ALIVE)
+        events = [event(delivery_members(each), id=delivery_id(each)) for each in deliveries]
+        for loss in reversed(losses.take()):
+            events.insert(loss.position, event(loss.members, name=loss.name))
+        yield b"".join(events) or KEEP_ALIVE_COMMENT
 
 
 # --- server-sent events
 
 
-async def begin_events(send: Send, first: bytes) -> None:
-    """Send the head of the response, and the first event."""
-    await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-    await send_events(send, _RETRY + first)
+async def serve_events(request: Request, events: AsyncGenerator[bytes, None], send: Send) -> None:
+    """Send events until there are no more, or the client disconnects."""
+    await wait_first(request.state.connection.share.run(write_events(events, send)), _disconnected(request.receive))
 
 
-async def send_events(send: Send, data: bytes) -> None:
-    """Send some events."""
-    await send({"type": "http.response.body", "body": data, "more_body": True})
+async def write_events(events: AsyncGenerator[bytes, None], send: Send) -> None:
+    """Send a response with events; an error after the first one is the last."""
+
+    async def body(data: bytes, *, has_more: bool = True) -> None:
+        await send({"type": "http.response.body", "body": data, "more_body": has_more})
+
+    async with aclosing(events):
+        first = await anext(events)
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await body(_RETRY + first)
+        try:
+            async for data in events:
+                await body(data)
+        except CbnetError as error:
+            await body(event(problem_members(problem_of(error)), name="error"))
+        await body(b"", has_more=False)
 
 
-async def end_events(send: Send) -> None:
-    """End the response."""
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def disconnected(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     """Wait until the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from cbnet.network.client.async_subscription import AsyncSubscription, Delivery
 from cbnet.network.client.client_events import ClientEvent, EventKind
-from cbnet.network.http.event_stream import LossReports, write_events
+from cbnet.network.http.event_stream import LossReports, message_events, write_events
 
 
 def test_a_loss_comes_after_the_messages_before_it_and_before_those_after():
@@ -34,7 +34,7 @@ def test_a_loss_comes_after_the_messages_before_it_and_before_those_after():
         lose("at the end")
         lose("twice")
         subscription.end()
-        await write_events(client, subscription, losses, send)
+        await write_events(message_events(client, subscription, losses), send)
         return sent
 
     lost = "event: lost"

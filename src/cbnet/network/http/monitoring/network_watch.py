@@ -9,31 +9,20 @@ links are not listed among the clients.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from cbnet.errors import CbnetError
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.router_status import LinkRates, RouterRates, router_rates
 from cbnet.network.errors import Refused, Timeout
-from cbnet.network.http.event_stream import (
-    KEEP_ALIVE,
-    KEEP_ALIVE_COMMENT,
-    begin_events,
-    disconnected,
-    end_events,
-    event,
-    send_events,
-)
+from cbnet.network.http.event_stream import KEEP_ALIVE, KEEP_ALIVE_COMMENT, event, serve_events
 from cbnet.network.http.http_links import bearer_token, links_of
-from cbnet.network.http.problems import problem_members, problem_of
 from cbnet.network.http.request_input import RequestOptions
 from cbnet.network.protocol.frames import Status
-from cbnet.network.transport.event_loop import wait_first
 
 _INTERVAL: Final = 1.0  # seconds between two samples
 _FRESH: Final = 0.8  # fraction of this interval for which other streams reuse a sample
@@ -64,26 +53,20 @@ class NetworkSamples:
         RequestOptions(request.query_params, ())
         links_of(request).rights(request).check_watch()
         async with links_of(request).own(request, bearer_token(request), is_listed=False) as client:
-            writing = self._write(request, client, send)
-            await wait_first(request.state.connection.share.run(writing), disconnected(receive))
+            await serve_events(request, self._events(request, client), send)
 
-    async def _write(self, request: Request, client: AsyncClient, send: Send) -> None:
+    async def _events(self, request: Request, client: AsyncClient) -> AsyncGenerator[bytes, None]:
         last = await self.newest(client)
-        await begin_events(send, event(last, name="network"))
+        yield event(last, name="network")
         loop = asyncio.get_running_loop()
         written = loop.time()
-        try:
-            while True:
-                await asyncio.sleep(_interval(last))
-                links_of(request).rights(request).check_watch()  # the configuration may have been reloaded
-                now = await self.newest(client)
-                is_due = loop.time() - written > KEEP_ALIVE
-                if now != last or is_due:
-                    await send_events(send, KEEP_ALIVE_COMMENT if now == last else event(now, name="network"))
-                    last, written = now, loop.time()
-        except CbnetError as error:
-            await send_events(send, event(problem_members(problem_of(error)), name="error"))
-        await end_events(send)
+        while True:
+            await asyncio.sleep(_interval(last))
+            links_of(request).rights(request).check_watch()  # the configuration may have been reloaded
+            now = await self.newest(client)
+            if now != last or loop.time() - written > KEEP_ALIVE:
+                yield KEEP_ALIVE_COMMENT if now == last else event(now, name="network")
+                last, written = now, loop.time()
 
     async def newest(self, client: AsyncClient) -> dict[str, Any]:
         """Return the newest sample, as the members of a JSON object; if it is old, take one through this client."""
