@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Final
 
@@ -56,43 +56,33 @@ class HttpLinks:
         self._router = router
         self._connections = connections
         self._open: dict[AsyncClient, _Dialler] = {}
-        self._idle: list[
-            DurablePublisher
-        ] = []  # of closed links, to be reused: homes remember a limited number, not one per request
+        # Of closed links, to be reused: homes remember a limited number, not one per request.
+        self._idle: list[DurablePublisher] = []
         self._closing: set[asyncio.Task[None]] = set()
         connections.on_closed = self._end_shared
 
-    @asynccontextmanager
-    async def shared(self, request: HTTPConnection) -> AsyncIterator[AsyncClient]:
+    def shared(self, request: HTTPConnection) -> AbstractAsyncContextManager[AsyncClient]:
         """Use the link of an HTTP connection, which its requests share."""
-        connection: HttpConnection = request.state.connection
-        token = bearer_token(request)
-        with self._connections.session(connection):
-            client = connection.links.pop(token, None)
-            if client is None or not client.is_connected:
-                client = await self._opened(connection, token, is_listed=False)
-            connection.share.belong_to(self._open[client].link)
-            try:
-                yield client
-            finally:
-                if client.is_connected and not connection.transport.is_closing():
-                    connection.links[token] = client
-                else:
-                    self._end(client)
+        return self.own(request, bearer_token(request), is_listed=False, is_kept=True)
 
     @asynccontextmanager
     async def own(
-        self, request: HTTPConnection, token: str, *, is_listed: bool = True
-    ) -> AsyncIterator[AsyncClient]:  # fmt: skip
-        """Open a link for an event stream or a WebSocket; is_listed: whether the status shows it."""
+        self, request: HTTPConnection, token: str, *, is_listed: bool = True, is_kept: bool = False
+    ) -> AsyncIterator[AsyncClient]:
+        """Open a link for an event stream or a WebSocket; is_listed: whether the status shows it; is_kept: share it."""
         connection: HttpConnection = request.state.connection
         with self._connections.session(connection):
-            client = await self._opened(connection, token, is_listed=is_listed)
+            client = connection.links.pop(token, None) if is_kept else None
+            if client is None or not client.is_connected:
+                client = await self._opened(connection, token, is_listed=is_listed)
             connection.share.belong_to(self._open[client].link)
             try:
                 yield client
             finally:
-                self._end(client)
+                if is_kept and client.is_connected and not connection.transport.is_closing():
+                    connection.links[token] = client
+                else:
+                    self._end(client)
 
     def rights(self, request: HTTPConnection) -> Rights:
         """Return the rights of a client whose request needs no link."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
@@ -31,6 +31,7 @@ from cbnet.network.protocol.fields import (
     OptionalName,
     Part,
     Reason,
+    RecordFrame,
     Signature,
     StreamFilters,
     Weight,
@@ -117,23 +118,15 @@ class LinkField(Part):
 Neighbours: TypeAlias = Annotated[dict[NodeName, LinkField], Meta(max_length=MAX_NEIGHBOURS)]
 
 
-class LinkRecord(Frame, tag=5):
+class LinkRecord(RecordFrame, tag=5):
     """A router's links: its neighbours, with the length of the link to each and its sessions."""
 
-    owner: NodeName
-    incarnation: Number
-    sequence: Number
     changes: Number  # of the links in this incarnation; a renewal changes nothing
     age: Number  # ms
     neighbours: Neighbours
     # Of a gateway: the path from the root of the gateway tree to itself; see `gateway_tree`.
     path: GatewayPath = []  # noqa: RUF012  # msgspec copies it for each frame
     signature: Signature = b""
-
-    @property
-    def content(self) -> tuple[Any, ...]:
-        """All but owner, version, age and signature."""
-        return self.changes, self.neighbours, self.path
 
 
 class GroupField(Part):
@@ -145,19 +138,11 @@ class GroupField(Part):
     members: Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]
 
 
-class GroupRecord(Frame, tag=19):
+class GroupRecord(RecordFrame, tag=19):
     """The queue groups that have members at a router."""
 
-    owner: NodeName
-    incarnation: Number
-    sequence: Number
     groups: Annotated[list[GroupField], Meta(max_length=MAX_GROUPS)]
     signature: Signature = b""
-
-    @property
-    def content(self) -> tuple[Any, ...]:
-        """All but owner, version and signature."""
-        return (self.groups,)
 
 
 RecordKind: TypeAlias = Literal["links", "homes", "groups"]

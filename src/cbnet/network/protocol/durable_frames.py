@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
@@ -26,6 +26,7 @@ from cbnet.network.protocol.fields import (
     Payload,
     PredicateText,
     Reason,
+    RecordFrame,
     RegistrationFrame,
     RequiredNames,
     Seconds,
@@ -116,12 +117,9 @@ class HomeDefinition(Part):
     limits: DurableLimits
 
 
-class HomeRecord(Frame, tag=60):
+class HomeRecord(RecordFrame, tag=60):
     """The durable subscriptions of a home."""
 
-    owner: NodeName
-    incarnation: Number  # of the router that made this version
-    sequence: Number
     address: AddressText  # that clients connect to
     names: SubscriptionNames  # of the subscriptions: account and name
     filters: Filters  # of all
@@ -134,11 +132,6 @@ class HomeRecord(Frame, tag=60):
     def holder(self) -> str:
         """The router that holds the home."""
         return self.router or self.owner
-
-    @property
-    def content(self) -> tuple[Any, ...]:
-        """All but owner, version and signature."""
-        return self.address, self.names, self.filters, self.router, self.journal, self.definitions
 
 
 class HomeAck(UnicastFrame, tag=63):

@@ -105,6 +105,9 @@ Keep: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT)] | None  # ms that a rep
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
 
 
+_ABOUT_RECORD = frozenset(("owner", "incarnation", "sequence", "age", "signature"))
+
+
 def check_name(what: str, name: str) -> None:
     """Raise an `InputError` unless the name of a router, network, client or gateway is valid."""
     if not 1 <= len(name) <= MAX_NAME_LENGTH or not name.isprintable():
@@ -137,6 +140,19 @@ class UnicastFrame(Frame):
 
     to: NodeName
     hops: Hops
+
+
+class RecordFrame(Frame):
+    """A record that its owner floods to all routers."""
+
+    owner: NodeName
+    incarnation: Number  # of the router that made this version
+    sequence: Number
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """All but owner, version, age and signature."""
+        return tuple(getattr(self, name) for name in self.__struct_fields__ if name not in _ABOUT_RECORD)
 
 
 class RegistrationFrame(IdentifiedFrame):

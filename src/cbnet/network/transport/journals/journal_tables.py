@@ -32,28 +32,8 @@ from zlib import crc32
 
 import msgspec
 
+from cbnet.network.durable.home_log import journal
 from cbnet.network.durable.home_log.cursor import spans
-from cbnet.network.durable.home_log.journal import (
-    Append,
-    Assign,
-    Discard,
-    DropHome,
-    DropSet,
-    DropSubscription,
-    DropWindow,
-    Entry,
-    Loss,
-    RecoveredState,
-    SaveCursor,
-    SavedSubscription,
-    SaveHome,
-    SaveLosses,
-    SaveSet,
-    SaveSubscription,
-    SaveWindow,
-    Stretch,
-    Write,
-)
 from cbnet.network.logs import log
 from cbnet.network.protocol.frames import HomeRecord
 
@@ -99,16 +79,16 @@ def checked_set(position: int, set_id: int) -> int:
     return set_id * _CHECK + crc32(b"%d %d" % (position, set_id)) % _CHECK
 
 
-def entry_row(entry: Entry) -> Row:
+def entry_row(entry: journal.Entry) -> Row:
     """Return a message as it is stored."""
     position, set_id, *rest = entry
     return position, checked_set(position, set_id), *rest, checksum((position, *rest))
 
 
-def stored_entry(row: Row) -> Entry | None:
+def stored_entry(row: Row) -> journal.Entry | None:
     """Return a stored message; None if it is damaged."""
     position, stored, *rest, found = row
-    return Entry(position, stored // _CHECK, *rest) if checksum((position, *rest)) == found else None
+    return journal.Entry(position, stored // _CHECK, *rest) if checksum((position, *rest)) == found else None
 
 
 def with_checksum(table: str, *row: Any) -> Row:
@@ -137,25 +117,26 @@ class Change(NamedTuple):
     rows: list[Row]
 
 
-def changes(operations: Iterable[Write]) -> Iterator[Change]:
+def changes(operations: Iterable[journal.Write]) -> Iterator[Change]:
     """Yield what operations change, in order."""
     for kind, group in groupby(latest(operations), type):
         each: Iterable[Any] = [*group]
-        if kind is Append:
+        if kind is journal.Append:
             each = chain.from_iterable(append.entries for append in each)
         for statement, row in _STATEMENTS[kind]:
             yield Change(statement, [*map(row, each)])
 
 
 # Operations that replace earlier ones on the same row of a table.
-_REPLACED: Final[Mapping[type[Write], str]] = {
-    SaveCursor: "cursors", SaveLosses: "losses", SaveWindow: "windows", DropWindow: "windows",
+_REPLACED: Final[Mapping[type[journal.Write], str]] = {
+    journal.SaveCursor: "cursors", journal.SaveLosses: "losses",
+    journal.SaveWindow: "windows", journal.DropWindow: "windows",
 }  # fmt: skip
 
 
-def latest(operations: Iterable[Write]) -> list[Write]:
+def latest(operations: Iterable[journal.Write]) -> list[journal.Write]:
     """Return operations without those that a later one replaces: a turn has few, a transaction those of many turns."""
-    kept: list[Write] = []
+    kept: list[journal.Write] = []
     replaced: set[tuple[str, Any]] = set()
     for each in reversed([*operations]):
         table = _REPLACED.get(type(each))
@@ -175,7 +156,7 @@ def _saving(table: str, source: str = "") -> str:
     return f"INSERT INTO {table} {source or f'VALUES ({marks})'} ON CONFLICT ({key}) DO UPDATE SET {saved}"
 
 
-def _loss_row(each: SaveLosses) -> Row:
+def _loss_row(each: journal.SaveLosses) -> Row:
     id, lost, pending = each
     return *with_checksum("losses", id, lost, _encode(pending)), id
 
@@ -183,49 +164,49 @@ def _loss_row(each: SaveLosses) -> Row:
 INSERT: Final = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # a message
 
 # By kind of operation: statements, and their parameters.
-_STATEMENTS: Final[dict[type[Write], Sequence[tuple[str, Callable[[Any], Row]]]]] = {
-    SaveSubscription: [(
+_STATEMENTS: Final[dict[type[journal.Write], Sequence[tuple[str, Callable[[Any], Row]]]]] = {
+    journal.SaveSubscription: [(
         _saving("subscriptions"), lambda each: with_checksum("subscriptions", each.saved.id, _encode(each.saved)),
     )],
-    DropSubscription: [
+    journal.DropSubscription: [
         (f"DELETE FROM {table} WHERE id = ?", tuple) for table in ("subscriptions", "cursors", "losses")
     ],
-    SaveCursor: [(
+    journal.SaveCursor: [(
         _saving("cursors"), lambda each: with_checksum("cursors", each.subscription, _encode(each.stretches)),
     )],
-    SaveSet: [(_saving("sets"), lambda each: with_checksum("sets", each.id, _encode(each.members)))],
-    DropSet: [("DELETE FROM sets WHERE id = ?", tuple)],
-    Append: [(INSERT, entry_row)],  # for each message
-    Assign: [(
+    journal.SaveSet: [(_saving("sets"), lambda each: with_checksum("sets", each.id, _encode(each.members)))],
+    journal.DropSet: [("DELETE FROM sets WHERE id = ?", tuple)],
+    journal.Append: [(INSERT, entry_row)],  # for each message
+    journal.Assign: [(
         "UPDATE log SET set_id = ? WHERE position = ?", lambda each: (checked_set(*each), each.position),
     )],
-    Discard: [("DELETE FROM log WHERE position >= ? AND position < ?", tuple)],
-    SaveLosses: [(
+    journal.Discard: [("DELETE FROM log WHERE position >= ? AND position < ?", tuple)],
+    journal.SaveLosses: [(
         _saving("losses", "SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)"), _loss_row,
     )],
-    SaveWindow: [(_saving("windows"), lambda each: with_checksum("windows", *each))],
-    DropWindow: [("DELETE FROM windows WHERE publisher = ?", tuple)],
-    SaveHome: [(_saving("homes"), lambda each: with_checksum("homes", *each))],
-    DropHome: [("DELETE FROM homes WHERE owner = ?", tuple)],
+    journal.SaveWindow: [(_saving("windows"), lambda each: with_checksum("windows", *each))],
+    journal.DropWindow: [("DELETE FROM windows WHERE publisher = ?", tuple)],
+    journal.SaveHome: [(_saving("homes"), lambda each: with_checksum("homes", *each))],
+    journal.DropHome: [("DELETE FROM homes WHERE owner = ?", tuple)],
 }  # fmt: skip
 
 
 # --- recovery
 
 
-def recover(select: Select) -> RecoveredState:
+def recover(select: Select) -> journal.RecoveredState:
     """Return the content of a journal; raise `JournalDamageError` if it is damaged."""
-    state = RecoveredState(owner(select)[1])
+    state = journal.RecoveredState(owner(select)[1])
     for id, definition in table_rows(select, "subscriptions"):
-        state.subscriptions.append(_decoded(definition, SavedSubscription, "subscriptions", id))
-        state.losses[id] = SaveLosses(id)
+        state.subscriptions.append(_decoded(definition, journal.SavedSubscription, "subscriptions", id))
+        state.losses[id] = journal.SaveLosses(id)
     for id, lost, pending in table_rows(select, "losses"):
-        state.losses[id] = SaveLosses(id, lost, _decoded(pending, tuple[Loss, ...], "losses", id))
+        state.losses[id] = journal.SaveLosses(id, lost, _decoded(pending, tuple[journal.Loss, ...], "losses", id))
     for id, members in table_rows(select, "sets"):
         state.sets[id] = _decoded(members, tuple[int, ...], "sets", id)
     _recover_log(select, state)
     _recover_cursors(select, state)
-    for window in starmap(SaveWindow, table_rows(select, "windows")):
+    for window in starmap(journal.SaveWindow, table_rows(select, "windows")):
         state.windows[window.publisher] = window
     for name, record in table_rows(select, "homes"):
         _decoded(record, HomeRecord, "homes", name)
@@ -242,7 +223,7 @@ def owner(select: Select) -> tuple[str, int]:
     return home, id
 
 
-def _recover_log(select: Select, state: RecoveredState) -> None:
+def _recover_log(select: Select, state: journal.RecoveredState) -> None:
     time = 0.0
     for position, stored, size, at in select("SELECT position, set_id, length(content), time FROM log ORDER BY 1"):
         set_id = stored // _CHECK if isinstance(stored, int) else -1
@@ -252,12 +233,12 @@ def _recover_log(select: Select, state: RecoveredState) -> None:
         state.rows.add(position, set_id, size if isinstance(size, int) else 0, time)
 
 
-def _recover_cursors(select: Select, state: RecoveredState) -> None:
+def _recover_cursors(select: Select, state: journal.RecoveredState) -> None:
     """Read the cursors, and check that the log has the messages that they count."""
     for id, stretches in table_rows(select, "cursors"):
         if id not in state.losses:
             raise JournalDamageError(f"table cursors has a row {id} of no subscription")
-        state.cursors[id] = SaveCursor(id, _decoded(stretches, tuple[Stretch, ...], "cursors", id))
+        state.cursors[id] = journal.SaveCursor(id, _decoded(stretches, tuple[journal.Stretch, ...], "cursors", id))
     for each in state.subscriptions:
         if each.id not in state.cursors:
             raise JournalDamageError(f"table cursors has no row {each.id}")

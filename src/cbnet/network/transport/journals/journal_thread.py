@@ -23,18 +23,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.network.durable.home_log.journal import (
-    BackedUp,
-    Committed,
-    JournalEvent,
-    OpenJournal,
-    Operation,
-    Read,
-    RecoveredState,
-    Shortage,
-    Stalled,
-    Write,
-)
+from cbnet.network.durable.home_log import journal
 from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.journal_backup import Backup
@@ -66,16 +55,16 @@ class ReadQueue:
     """
 
     def __init__(self) -> None:
-        self._reads: dict[str, deque[Read]] = {}  # by payer; the next one in turn is first
+        self._reads: dict[str, deque[journal.Read]] = {}  # by payer; the next one in turn is first
 
     def __bool__(self) -> bool:
         return bool(self._reads)
 
-    def add(self, read: Read) -> None:
+    def add(self, read: journal.Read) -> None:
         """Add a read."""
         self._reads.setdefault(read.payer, deque()).append(read)
 
-    def take(self) -> Read:
+    def take(self) -> journal.Read:
         """Remove and return the next read; there must be one."""
         payer = next(iter(self._reads))
         reads = self._reads.pop(payer)
@@ -90,7 +79,7 @@ class JournalThread:
 
     def __init__(self, store: JournalStore) -> None:
         self._store = store
-        self._queue: queue.SimpleQueue[Sequence[Operation] | _Order | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Sequence[journal.Operation] | _Order | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._reads = ReadQueue()
         self._committing = 0.0  # seconds for the last transaction
@@ -104,12 +93,12 @@ class JournalThread:
         self._measured = float("-inf")  # time of the last measurement
         self._thread = threading.Thread(target=self.run, name="cbnet-journal", daemon=True)
         self._loop: asyncio.AbstractEventLoop
-        self._on_event: Callable[[JournalEvent], None]
+        self._on_event: Callable[[journal.JournalEvent], None]
 
-    def start(self, on_event: Callable[[JournalEvent], None]) -> OpenJournal:
+    def start(self, on_event: Callable[[journal.JournalEvent], None]) -> journal.OpenJournal:
         """Open the journal, and start the thread; events are delivered in the running event loop."""
         try:
-            opened = OpenJournal(self, self.recover(on_event, asyncio.get_running_loop()))
+            opened = journal.OpenJournal(self, self.recover(on_event, asyncio.get_running_loop()))
         except BaseException:
             self._store.close()
             raise
@@ -117,13 +106,13 @@ class JournalThread:
         return opened
 
     def recover(
-        self, on_event: Callable[[JournalEvent], None], loop: asyncio.AbstractEventLoop
-    ) -> RecoveredState:  # fmt: skip
+        self, on_event: Callable[[journal.JournalEvent], None], loop: asyncio.AbstractEventLoop
+    ) -> journal.RecoveredState:  # fmt: skip
         """Return the recovered state; then `run` delivers events in an event loop."""
         self._on_event, self._loop = on_event, loop
         return self._store.recover()
 
-    def submit(self, operations: Sequence[Operation]) -> None:
+    def submit(self, operations: Sequence[journal.Operation]) -> None:
         """Queue operations for the next transaction."""
         self._queue.put(operations)
 
@@ -167,7 +156,7 @@ class JournalThread:
     def _step(self) -> bool:
         """Perform what is submitted in one transaction; return whether the journal stays open."""
         is_last = False
-        submits: list[Sequence[Operation]] = []
+        submits: list[Sequence[journal.Operation]] = []
         size = 0
         while size < _MAX_OPERATIONS and not is_last and (not (submits or self._orders) or not self._queue.empty()):
             try:
@@ -199,9 +188,9 @@ class JournalThread:
         try:
             backup = self._store.back_up(order.name, self._write_meanwhile)
         except (InputError, _EndedError) as error:
-            self._report(BackedUp(order.id, "", 0, str(error)))
+            self._report(journal.BackedUp(order.id, "", 0, str(error)))
         except (self._store.errors, OSError) as error:
-            self._report(BackedUp(order.id, "", 0, f"the backup cannot be written: {error}"))
+            self._report(journal.BackedUp(order.id, "", 0, f"the backup cannot be written: {error}"))
         else:
             threading.Thread(target=self._finish, args=(order.id, backup), name="cbnet-backup", daemon=True).start()
         finally:
@@ -213,21 +202,21 @@ class JournalThread:
 
     def _finish(self, id: int, backup: Backup) -> None:
         try:
-            self._report(BackedUp(id, str(backup.path.resolve()), backup.finish()))
+            self._report(journal.BackedUp(id, str(backup.path.resolve()), backup.finish()))
         except OSError as error:
-            self._report(BackedUp(id, "", 0, f"the backup cannot be written: {error}"))
+            self._report(journal.BackedUp(id, "", 0, f"the backup cannot be written: {error}"))
 
-    def _perform(self, submits: Sequence[Sequence[Operation]]) -> None:
+    def _perform(self, submits: Sequence[Sequence[journal.Operation]]) -> None:
         """Perform operations in one transaction."""
-        writes: list[Write] = []
+        writes: list[journal.Write] = []
         for operation in chain.from_iterable(submits):
-            if isinstance(operation, Read):
+            if isinstance(operation, journal.Read):
                 self._reads.add(operation)
             else:
                 writes.append(operation)
         self._try(partial(self._commit, writes) if writes else lambda: None, len(submits))
 
-    def _commit(self, writes: Sequence[Write]) -> None:
+    def _commit(self, writes: Sequence[journal.Write]) -> None:
         began = time.perf_counter()
         self._store.perform(writes)
         self._committing = time.perf_counter() - began
@@ -252,25 +241,25 @@ class JournalThread:
                     problem, hint = self._store.explain(error)
                     log(logging.ERROR, "journal stalled", **self._store.place, reason=problem, hint=hint)
                     if self._store.is_answer(error):
-                        self._report(Stalled(problem))
+                        self._report(journal.Stalled(problem))
                 if self._ending.wait(_RETRY):
                     return
             else:
                 if reason:
                     log(logging.WARNING, "journal resumed", **self._store.place)
                 if reason or submits:
-                    self._report(Committed(submits))
+                    self._report(journal.Committed(submits))
                 return
 
     def _report_shortage(self) -> None:
         if self._store.shortage != self._shortage:
             self._shortage = self._store.shortage
-            self._report(Shortage(self._shortage))
+            self._report(journal.Shortage(self._shortage))
 
     def _read(self) -> None:
         """Read requested messages, until others have waited long enough; where the disk fails, retry later."""
         end = time.perf_counter() + max(_READING, self._committing)
-        failed: list[Read] = []
+        failed: list[journal.Read] = []
         is_read = False
         while self._reads and (self._queue.empty() or time.perf_counter() < end):
             read = self._reads.take()
@@ -300,6 +289,6 @@ class JournalThread:
         except self._store.errors:  # such as a full disk, which the next transaction reports
             return False
 
-    def _report(self, event: JournalEvent) -> None:
+    def _report(self, event: journal.JournalEvent) -> None:
         with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(self._on_event, event)
