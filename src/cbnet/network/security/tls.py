@@ -93,18 +93,11 @@ def router_contexts(tls: Tls | None, *, needs_certificate: bool) -> TlsContexts:
     """Return the TLS contexts of a router, read from its files; `needs_certificate`: its clients must present one."""
     if tls is None:
         return TlsContexts(None, None)
-    return TlsContexts(
-        server_context(tls, needs_certificate=needs_certificate), client_context(tls, checks_host=False)
-    )  # fmt: skip
-
-
-def server_context(tls: Tls, *, needs_certificate: bool) -> TlsContext:
-    """Return the context for accepted connections; `needs_certificate`: the peer must present one."""
     if tls.certificate is None:
         raise InputError("no TLS certificate", hint="give the files of the certificate and its key")
-    context = _context(ssl.PROTOCOL_TLS_SERVER, tls)
-    context.verify_mode = ssl.CERT_REQUIRED if needs_certificate else ssl.CERT_OPTIONAL
-    return context
+    server = _context(ssl.PROTOCOL_TLS_SERVER, tls)
+    server.verify_mode = ssl.CERT_REQUIRED if needs_certificate else ssl.CERT_OPTIONAL
+    return TlsContexts(server, client_context(tls, checks_host=False))
 
 
 def client_context(tls: Tls, *, checks_host: bool = True) -> TlsContext:
@@ -117,36 +110,25 @@ def client_context(tls: Tls, *, checks_host: bool = True) -> TlsContext:
 def _context(protocol: int, tls: Tls) -> TlsContext:
     context = TlsContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    file, what = tls.authority, "a certificate of an authority"
     try:
         if tls.authority is None:
-            context.load_default_certs(
-                ssl.Purpose.CLIENT_AUTH if protocol == ssl.PROTOCOL_TLS_SERVER else ssl.Purpose.SERVER_AUTH
-            )
+            is_server = protocol == ssl.PROTOCOL_TLS_SERVER
+            context.load_default_certs(ssl.Purpose.CLIENT_AUTH if is_server else ssl.Purpose.SERVER_AUTH)
         else:
-            _load(tls.authority, lambda: context.load_verify_locations(tls.authority), "a certificate of an authority")
+            context.load_verify_locations(tls.authority)
         if tls.certificate is not None:
-            certificate, key = tls.certificate, tls.key
-            _load(
-                certificate,
-                lambda: context.load_cert_chain(certificate, key, _no_password),
-                "a certificate with its key",
-            )
-    except ssl.SSLError as error:
-        reason = "the key does not match the certificate" if error.reason == "KEY_VALUES_MISMATCH" else error.reason
-        raise InputError(f"{reason or error}", file=str(tls.key or tls.certificate)) from None
-    return context
-
-
-def _load(file: str | Path, load: Callable[[], None], what: str) -> None:
-    try:
-        load()
+            file, what = tls.certificate, "a certificate with its key"
+            context.load_cert_chain(tls.certificate, tls.key, _no_password)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            raise
-        raise InputError(f"not {what} in PEM format", file=str(file)) from None
+            problem, file = "the key does not match the certificate", tls.key or tls.certificate
+        else:
+            problem = f"not {what} in PEM format"
+        raise InputError(problem, file=str(file)) from None
     except OSError as error:
-        name = error.filename if isinstance(error.filename, str) else str(file)
-        raise unreadable(name, error) from None
+        raise unreadable(error.filename if isinstance(error.filename, str) else str(file), error) from None
+    return context
 
 
 def _no_password() -> str:
