@@ -41,22 +41,26 @@ def restore(backup: Path, folder: Path) -> Restored:
     work = folder / _WORK
     try:
         work.mkdir(parents=True)
+    except FileExistsError:
+        hint = "remove it, if no other `cbnet durable restore` runs"
+        raise InputError("another restore was interrupted, or runs", hint=hint, file=str(work)) from None
+    except OSError as error:
+        raise _failure(error, backup) from None
+    try:
         shutil.copyfile(backup, work / FILE)
         restored = _marked(work, backup)
         sync(work / FILE)
         (work / FILE).rename(path)
         sync(folder)
-    except FileExistsError:
-        hint = "remove it, if no other `cbnet durable restore` runs"
-        raise InputError("another restore was interrupted, or runs", hint=hint, file=str(work)) from None
     except OSError as error:
-        _remove(work)
-        raise InputError(f"cannot restore the backup: {error.strerror}", file=error.filename or str(backup)) from None
-    except BaseException:
-        _remove(work)
-        raise
-    _remove(work)
+        raise _failure(error, backup) from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
     return restored
+
+
+def _failure(error: OSError, backup: Path) -> InputError:
+    return InputError(f"cannot restore the backup: {error.strerror}", file=error.filename or str(backup))
 
 
 def _marked(work: Path, backup: Path) -> Restored:
@@ -88,7 +92,3 @@ def with_loss(losses: SaveLosses) -> SaveLosses:
     """Return the losses of a subscription, and one of an unknown number of messages stored after the backup."""
     number = losses.pending[-1].number + 1 if losses.pending else 1
     return losses._replace(pending=(*losses.pending, Loss(number, 0, RESTORED)))
-
-
-def _remove(work: Path) -> None:
-    shutil.rmtree(work, ignore_errors=True)

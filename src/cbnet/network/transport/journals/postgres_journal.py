@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import psycopg
@@ -129,6 +129,15 @@ class PostgresJournal:
             raise FencedError("the database has another journal than before")
         self._id = id
 
+    @contextmanager
+    def _using(self) -> Iterator[Connection]:
+        """Yield the connection, and handle errors."""
+        try:
+            yield self._connected()
+        except psycopg.Error:
+            self._failed()
+            raise
+
     def _failed(self) -> None:
         """Handle an error: end its transaction, or the connection."""
         connection = self._connection
@@ -159,22 +168,15 @@ class PostgresJournal:
 
     def acquire(self) -> str | None:
         """Take the home if its lease has ended; otherwise return the router that holds it."""
-        try:
-            return self._acquire()
-        except psycopg.Error:
-            self._failed()
-            raise
-
-    def _acquire(self) -> str | None:
-        connection, sent = self._connected(), self.lease.clock()
-        router = self._journal.router
-        row = connection.execute(_ACQUIRE, (router, router)).fetchone()
-        if row is None:
-            holder = self.holder()
-            return "" if holder == router else holder  # its own former session
-        self._epoch, self._transactions = row
-        self.lease.renew(sent)
-        return None
+        with self._using() as connection:
+            sent, router = self.lease.clock(), self._journal.router
+            row = connection.execute(_ACQUIRE, (router, router)).fetchone()
+            if row is None:
+                holder = self.holder()
+                return "" if holder == router else holder  # its own former session
+            self._epoch, self._transactions = row
+            self.lease.renew(sent)
+            return None
 
     def holder(self) -> str:
         """Return the router that holds the home, or held it last."""
@@ -183,19 +185,15 @@ class PostgresJournal:
 
     def renew(self) -> None:
         """Renew the lease if that is due; or raise `FencedError`, or a `psycopg.Error`."""
-        if not self.lease.is_due:
-            return
-        try:
+        if self.lease.is_due:
             self._renew(self._transactions)
-        except psycopg.Error:
-            self._failed()
-            raise
 
     def _renew(self, transactions: int) -> None:
-        connection, sent = self._connected(), clock()
-        if connection.execute(_RENEW, (self._epoch, transactions)).rowcount != 1:
-            raise self._fenced()
-        self.lease.renew(sent)
+        with self._using() as connection:
+            sent = clock()
+            if connection.execute(_RENEW, (self._epoch, transactions)).rowcount != 1:
+                raise self._fenced()
+            self.lease.renew(sent)
 
     def _is_committed(self, number: int) -> bool:
         """Return whether a transaction was committed, though its answer was lost."""
@@ -231,13 +229,10 @@ class PostgresJournal:
 
     def read(self, read: Read) -> ReadResult:
         """Return the undamaged messages of a read; raise a `psycopg.Error` if the server cannot be reached."""
-        try:
+        with self._using() as connection:
             statement = "SELECT * FROM log WHERE position = ANY(%b::bigint[])"
-            rows = _rows(self._connected(), statement, ColumnArray("INTEGER", read.positions))
+            rows = _rows(connection, statement, ColumnArray("INTEGER", read.positions))
             by_position = {row[0]: self._entry(row) for row in rows}
-        except psycopg.Error:
-            self._failed()
-            raise
         found = map(by_position.get, read.positions)
         return ReadResult(read.id, [entry for entry in found if entry is not None])
 
@@ -251,28 +246,23 @@ class PostgresJournal:
 
     def perform(self, operations: Iterable[Write]) -> None:
         """Perform operations in one transaction; raise `FencedError`, or a `psycopg.Error` if it fails."""
-        try:
-            self._commit(changes(operations))
-        except psycopg.Error:
-            self._failed()
-            raise
-
-    def _commit(self, changes: Iterable[Change]) -> None:
-        connection, sent, number = self._connected(), clock(), self._transactions + 1
-        try:
-            with connection.pipeline(), connection.cursor() as cursor:
-                cursor.execute(b"BEGIN ISOLATION LEVEL READ COMMITTED")
-                cursor.execute(_FENCE, (number, self._epoch, self._transactions))
-                for change in changes:
-                    _perform(cursor, change)
-                cursor.execute(b"COMMIT")
-        except errors.DivisionByZero:
-            self._failed()
-            if not self._is_committed(number):
-                raise self._fenced() from None
-            self._renew(number)  # and wait until the transaction, too, is where `synchronous_commit` requires it
-        else:
-            self.lease.renew(sent)
+        number = self._transactions + 1
+        with self._using() as connection:
+            sent = clock()
+            try:
+                with connection.pipeline(), connection.cursor() as cursor:
+                    cursor.execute(b"BEGIN ISOLATION LEVEL READ COMMITTED")
+                    cursor.execute(_FENCE, (number, self._epoch, self._transactions))
+                    for change in changes(operations):
+                        _perform(cursor, change)
+                    cursor.execute(b"COMMIT")
+            except errors.DivisionByZero:
+                self._failed()
+                if not self._is_committed(number):
+                    raise self._fenced() from None
+                self._renew(number)  # and wait until the transaction, too, is where `synchronous_commit` requires it
+            else:
+                self.lease.renew(sent)
         self._transactions = number
 
     def shrink(self) -> bool:

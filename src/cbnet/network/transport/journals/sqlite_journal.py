@@ -170,8 +170,8 @@ class SqliteJournal:
             hint = f"use the cbnet that made it, or {_REMEDY}"
             text = f"the journal has version {version}; this cbnet uses version {_VERSION}"
             raise InputError(text, hint=hint, file=str(self.path))
-        self._file.execute("BEGIN IMMEDIATE")  # takes the lock
-        self._file.execute("COMMIT")
+        with self._transaction():
+            pass  # takes the lock
         self._check(SCHEMA if version == _VERSION else OLD_SCHEMA)
         name, _ = owner(self._file.execute)
         if name != router:
@@ -183,27 +183,33 @@ class SqliteJournal:
     def _convert(self) -> None:
         """Convert a journal of an older version in one transaction; if that fails, it is left as it is."""
         log(logging.INFO, "journal converting", file=str(self.path), bytes=self.path.stat().st_size)
-        self._file.execute("BEGIN IMMEDIATE")
         try:
-            converted = convert(self._file)
-            self._file.execute(f"PRAGMA user_version = {_VERSION}")
-            self._file.execute("COMMIT")
+            with self._transaction():
+                converted = convert(self._file)
+                self._file.execute(f"PRAGMA user_version = {_VERSION}")
         except sqlite3.Error as error:
             if _is_damage(error):
                 raise
             hint = "it is left as it is; it needs as much free space on its disk as it takes now"
             raise InputError(f"cannot convert the journal: {error}", hint=hint, file=str(self.path)) from None
-        finally:
-            if self._file.in_transaction:
-                self._file.execute("ROLLBACK")
         log(logging.INFO, "journal converted", file=str(self.path), **converted._asdict())
 
     def _create(self, router: str) -> None:
-        self._file.execute("BEGIN IMMEDIATE")
-        for statement in (*SCHEMA, f"PRAGMA user_version = {_VERSION}"):
-            self._file.execute(statement)
-        self._file.execute("INSERT INTO meta VALUES (?, ?, ?)", with_checksum("meta", router, secrets.randbits(62)))
-        self._file.execute("COMMIT")
+        with self._transaction():
+            for statement in (*SCHEMA, f"PRAGMA user_version = {_VERSION}"):
+                self._file.execute(statement)
+            self._identify(router)
+
+    def _identify(self, home: str) -> None:
+        """Save the home of the journal, and a new id."""
+        self._file.execute("INSERT INTO meta VALUES (?, ?, ?)", with_checksum("meta", home, secrets.randbits(62)))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Perform statements in one transaction, or none of them."""
+        with self._file:  # commits, or rolls back
+            self._file.execute("BEGIN IMMEDIATE")
+            yield
 
     def _check(self, schema: Sequence[str]) -> None:
         """Raise `JournalDamageError` if the tables are not those of a journal, or rows may be missing."""
@@ -229,18 +235,12 @@ class SqliteJournal:
             self._perform(operations)
 
     def _perform(self, operations: Iterable[Write]) -> None:
-        self._file.execute("BEGIN IMMEDIATE")
-        try:
+        with self._transaction():
             for statement, rows in changes(operations):
                 if statement == INSERT:
                     rows = self._insert_together(rows)
                 self._file.executemany(statement, rows)
-            self._file.execute("COMMIT")
-            self._sync.committed()
-        except BaseException:
-            if self._file.in_transaction:
-                self._file.execute("ROLLBACK")
-            raise
+        self._sync.committed()
 
     def _insert_together(self, rows: list[Row]) -> list[Row]:
         """Add messages, many with one statement; return the rest.
@@ -325,12 +325,11 @@ class SqliteJournal:
     def restart(self, operations: Iterable[Write]) -> None:
         """Give the journal a new id, and perform operations, in one transaction: it is another one from now on."""
         home, _ = owner(self._file.execute)
-        self._file.execute("BEGIN IMMEDIATE")
-        self._file.execute("DELETE FROM meta")
-        self._file.execute("INSERT INTO meta VALUES (?, ?, ?)", with_checksum("meta", home, secrets.randbits(62)))
-        for statement, rows in changes(operations):
-            self._file.executemany(statement, rows)
-        self._file.execute("COMMIT")
+        with self._transaction():
+            self._file.execute("DELETE FROM meta")
+            self._identify(home)
+            for statement, rows in changes(operations):
+                self._file.executemany(statement, rows)
 
     def back_up(self, name: str, between: Callable[[], None]) -> Backup:
         """Copy the journal, and call a function between the steps; the copy is synced by `finish`."""
