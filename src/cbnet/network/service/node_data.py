@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,12 +91,12 @@ def read_computed_tables(path: Path, nodes: Sequence[str], trees: int) -> list[d
             problem = f"the table has an interface {interface!r}, which is no node of the network"
             raise InputError(problem, hint="run the pipeline again", file=str(path))
     names = [nodes[int(interface)] for interface in columns.interfaces]
-    folded = _FoldedTags.of(columns, trees)
-    encoded, targets = _encoded(columns, folded.is_tree), columns.targets.tolist()
-    if not folded.is_tree.any():
+    tree_of = _trees_of_words(columns)
+    encoded, targets = _encoded(columns, tree_of >= 0), columns.targets.tolist()
+    if (tree_of < 0).all():
         return [_by_neighbour(names, targets, encoded, range(len(encoded)))] * trees
     try:
-        masks = folded.masks(columns)
+        masks = _masks(columns, tree_of, trees)
     except InputError as error:
         raise error.at(file=str(path)) from None
     on_trees = [np.flatnonzero(masks >> np.uint64(tree) & np.uint64(1)).tolist() for tree in range(trees)]
@@ -113,40 +112,28 @@ def _by_neighbour(
     return filters
 
 
-class _FoldedTags(NamedTuple):
-    """The tree tags of the filters of a table."""
+def _trees_of_words(columns: Columns) -> NDArray[np.int64]:
+    """Return the number of the tree whose tag each word is, or -1: int64[words]."""
+    symbols = np.asarray(columns.words) >> SYMBOL_SHIFT
+    numbers = {symbol: _tree_number(columns.symbols[symbol]) for symbol in np.unique(symbols).tolist()}
+    known = np.array([*numbers.values()], dtype=np.int64)
+    trees = known[np.searchsorted([*numbers], symbols)] if len(symbols) else known
+    return np.where(_are_tags(columns), trees, -1)
 
-    trees: int
-    rows: NDArray[np.int64]  # filter of each word
-    tree: NDArray[np.int64]  # tree number of each word, or -1
 
-    @classmethod
-    def of(cls, columns: Columns, trees: int) -> _FoldedTags:
-        symbols = np.asarray(columns.words) >> SYMBOL_SHIFT
-        numbers = {symbol: _tree_number(columns.symbols[symbol]) for symbol in np.unique(symbols).tolist()}
-        known = np.array([*numbers.values()], dtype=np.int64)
-        tree = known[np.searchsorted([*numbers], symbols)] if len(symbols) else known
-        rows = np.repeat(np.arange(len(columns)), np.diff(columns.offsets))
-        return cls(trees, rows, np.where(_are_tags(columns), tree, -1))
-
-    @property
-    def is_tree(self) -> NDArray[np.bool_]:
-        """Whether each word is the tag of a tree."""
-        return self.tree >= 0
-
-    def masks(self, columns: Columns) -> NDArray[np.uint64]:
-        """Return the trees on which each filter is in the table, one bit per tree: uint64[filters]."""
-        own = np.flatnonzero(~self.is_tree)
-        sizes = np.bincount(self.rows[own], minlength=len(columns))
-        if not _are_tags(columns).all() or not sizes.all():
-            raise InputError("a filter of a folded table is no set of tags", hint="run the pipeline again")
-        symbols = (np.asarray(columns.words)[own] >> SYMBOL_SHIFT).astype(np.int32)
-        order = np.lexsort((symbols, self.rows[own]))
-        sets = TagSets(np.concatenate([[0], np.cumsum(sizes)]), symbols[order])
-        masks = np.full(len(columns), (1 << self.trees) - 1, dtype=np.uint64)
-        marked = np.flatnonzero(self.is_tree)
-        masks[self.rows[marked]] &= np.uint64(1) << self.tree[marked].astype(np.uint64)  # there may be fewer trees now
-        return minimal_masks(np.asarray(columns.targets).astype(np.int32), sets, masks)
+def _masks(columns: Columns, tree_of: NDArray[np.int64], trees: int) -> NDArray[np.uint64]:
+    """Return the trees on which each filter is in the table, one bit per tree: uint64[filters]."""
+    rows = np.repeat(np.arange(len(columns)), np.diff(columns.offsets))  # filter of each word
+    own, marked = np.flatnonzero(tree_of < 0), np.flatnonzero(tree_of >= 0)
+    sizes = np.bincount(rows[own], minlength=len(columns))
+    if not _are_tags(columns).all() or not sizes.all():
+        raise InputError("a filter of a folded table is no set of tags", hint="run the pipeline again")
+    symbols = (np.asarray(columns.words)[own] >> SYMBOL_SHIFT).astype(np.int32)
+    order = np.lexsort((symbols, rows[own]))
+    sets = TagSets(np.concatenate([[0], np.cumsum(sizes)]), symbols[order])
+    masks = np.full(len(columns), (1 << trees) - 1, dtype=np.uint64)
+    masks[rows[marked]] &= np.uint64(1) << tree_of[marked].astype(np.uint64)  # there may be fewer trees now
+    return minimal_masks(np.asarray(columns.targets).astype(np.int32), sets, masks)
 
 
 def _tree_number(tag: str) -> int:
