@@ -30,12 +30,13 @@ def verify(
     """
     from cbnet.network.service.network_file import read_folder
     from cbnet.network.service.verification import verify as compare
+    from cbnet.network.transport.event_loop import run
 
     routers, network = connection.routers()
     data = None if fib is None else read_folder(fib).data
     with progress_bar() as bar:
         task = bar.add_task("routers", total=2 * len(routers))
-        result = compare(
+        comparing = compare(
             routers,
             network=network,
             tables=None if data is None else data.tables,
@@ -43,6 +44,7 @@ def verify(
             token=connection.client_token,
             report=lambda: bar.advance(task),
         )
+        result = run(comparing)
     _print(result, as_json=json)
     if result.differences:
         raise CbnetError(f"{plural(len(result.differences), 'interface')} with another table than computed")

@@ -30,7 +30,14 @@ from cbnet.network.client.client_inbox import ClientInbox, Traced
 from cbnet.network.client.client_link import TIMEOUT, Dial, client_hello
 from cbnet.network.client.durable.durable_messages import MessageSelection, PeekedMessage, peek, take
 from cbnet.network.client.durable.durable_publishing import DurablePublisher, Receipt, Required, new_publisher
-from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
+from cbnet.network.client.message_encoding import (
+    MessageLike,
+    check_payload,
+    encode_batch,
+    encode_checked,
+    encode_publish,
+    message_content,
+)
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses
@@ -327,8 +334,8 @@ class AsyncClient(ClientState):
         predicate = "" if of is None else _checked_text(of)
         at = (at or self.router) if predicate else ""
         number = next(self._numbers)
-        data = encode_trace(number, message, payload, is_dry=is_dry, predicate=predicate, at=at)
-        return await self._inbox.trace(number, data, timeout)
+        frame = frames.Trace(number, *message_content(message), check_payload(payload), is_dry, predicate, at)
+        return await self._inbox.trace(number, encode_checked(frame, message), timeout)
 
     async def offer(
         self, predicate: PredicateLike, handler: Handler, *, wait: bool = False, timeout: float = TIMEOUT

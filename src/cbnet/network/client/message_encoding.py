@@ -13,7 +13,7 @@ from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
 from cbnet.network.protocol.content import check_nested
 from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES, MAX_TAGS, MAX_VALUES, FlatAttributes, Tags
-from cbnet.network.protocol.frames import Frame, Publish, Trace
+from cbnet.network.protocol.frames import Frame, Publish
 from cbnet.network.protocol.wire import LENGTH_BYTES, MAX_CLIENT_FRAME_BYTES, encode
 
 MessageLike: TypeAlias = Message | Mapping[str, Any]
@@ -86,25 +86,6 @@ def _encode_indexed(messages: list[MessageLike], payloads: list[bytes] | None, i
         return encode_publish(0, messages[index], b"" if payloads is None else payloads[index], wants_answer=False)
     except InputError as error:
         raise error.at(file=f"messages[{index}]") from None
-
-
-def encode_trace(
-    number: int, message: MessageLike, payload: bytes, *, is_dry: bool, predicate: str, at: str
-) -> bytes:  # fmt: skip
-    """Encode a `Trace` frame."""
-    attributes, tags = message_content(message)
-    return encode_checked(
-        Trace(
-            number=number,
-            attributes=attributes,
-            tags=tags,
-            payload=check_payload(payload),
-            is_dry=is_dry,
-            predicate=predicate,
-            at=at,
-        ),
-        message,
-    )
 
 
 def check_payload(payload: object) -> bytes:

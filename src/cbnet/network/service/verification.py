@@ -21,10 +21,9 @@ from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes, 
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import FilterPage, FilterRequest, InterfaceTable, Status, TableRequest, TableSummary
+from cbnet.network.protocol.frames import FilterPage, FilterRequest, Status, TableRequest, TableSummary
 from cbnet.network.security.tls import Tls
 from cbnet.network.service.node_data import read_computed_tables
-from cbnet.network.transport.event_loop import run
 from cbnet.routing import Network
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.routing.schemes.pif import Pif, PifRouter
@@ -67,10 +66,10 @@ class _Router(NamedTuple):
     offers: Predicate
 
 
-def verify(
+async def verify(
     routers: Mapping[str, Address],
     *,
-    network: str = "cbnet",
+    network: str,
     tables: Mapping[str, Path] | None = None,
     tls: Tls | None = None,
     token: str | None = None,
@@ -81,17 +80,6 @@ def verify(
     tables: compiled tables of some routers, to compare with instead. report: called for each router that
     was read, and for each that was compared.
     """
-    return run(_verify(routers, network, tables, tls, token, report))
-
-
-async def _verify(
-    routers: Mapping[str, Address],
-    network: str,
-    tables: Mapping[str, Path] | None,
-    tls: Tls | None,
-    token: str | None,
-    report: Callable[[], None],
-) -> Verification:
     clients: dict[str, AsyncClient] = {}
     try:
         for name, address in routers.items():
@@ -155,10 +143,13 @@ async def _compare(
     result: Verification, name: str, client: AsyncClient, summary: TableSummary, computed: Tables
 ) -> None:
     held = {
-        (each.root, each.neighbour, offers): _digest_of(each, are_offers=offers)
+        (each.root, each.neighbour, are_offers): digest
         for each in summary.interfaces
         if each.neighbour
-        for offers in (False, True)
+        for are_offers, digest in (
+            (False, (each.filters, each.digest)),
+            (True, (each.offers, each.offers_digest)),
+        )
     }
     roots = {root for root, _, _ in computed}
     result.interfaces += sum(not offers and root in roots for root, _, offers in held)
@@ -169,12 +160,6 @@ async def _compare(
             root, neighbour, offers = interface
             actual = set(await _filters(client, root, neighbour, are_offers=offers))
             result.differences.append(_difference(name, interface, actual, set(expected)))
-
-
-def _digest_of(interface: InterfaceTable, *, are_offers: bool) -> tuple[int, bytes]:
-    if are_offers:
-        return interface.offers, interface.offers_digest
-    return interface.filters, interface.digest
 
 
 def _difference(router: str, interface: Interface, actual: set[bytes], expected: set[bytes]) -> TableDifference:

@@ -1,5 +1,6 @@
 """Comparison of running networks with computed tables; the networks are in memory."""
 
+import asyncio
 from itertools import count
 from random import Random
 
@@ -50,7 +51,7 @@ def verify(monkeypatch):
         monkeypatch.setattr(verification, "connect_async", connect)
         ports = {name: port for port, name in enumerate(memory.hosts, 1)}
         addresses = {name: Address("127.0.0.1", ports[name]) for name in names or ports}
-        return verification.verify(addresses, **options)
+        return asyncio.run(verification.verify(addresses, network="cbnet", **options))
 
     return run
 
