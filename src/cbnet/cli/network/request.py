@@ -87,7 +87,7 @@ def _print(answer: Reply | NoReply | Timeout, request: Message, router: str, *, 
 
 def _path(steps: list[StepField]) -> Iterator[str]:
     """Yield a line for each step of the request, and one for the path of the reply."""
-    from cbnet.network.protocol.pull_frames import REPLY_STEP
+    from cbnet.network.protocol.message_frames import REPLY_STEP
 
     forward = [step for step in steps if step.what != REPLY_STEP]
     width = max((len(_router(step)) for step in forward), default=0)

@@ -21,9 +21,6 @@ from cbnet.network.protocol.fields import MAX_HOLDERS
 from cbnet.network.protocol.frames import Status, SubscriptionList, json_of
 from cbnet.network.protocol.reasons import ReasonCode
 
-REQUEST: Final = ("request", "timeout", "max_holders", "fresh", "trace")
-TRACE: Final = ("message", "payload", "encoding", "dry", "of", "dialect", "at", "timeout")
-
 _STATUSES: Final[dict[int, int]] = {ReasonCode.UNKNOWN: 404, ReasonCode.LIMIT: 503, ReasonCode.NO_ANSWER: 504}
 
 
@@ -64,7 +61,7 @@ def _answer_response(answer: Status | SubscriptionList) -> Response:
 
 async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:
     """Request the item that the members of a JSON object describe."""
-    options = RequestOptions(members, REQUEST)
+    options = RequestOptions(members, ("request", "timeout", "max_holders", "fresh", "trace"))
     wanted = members.get("request", "")
     if not isinstance(wanted, str | dict) or not wanted:
         raise InputError("no request", hint='send {"request": "symbol = \\"A\\""}, or an object of values')
@@ -80,7 +77,8 @@ async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, A
 
 async def traced(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:
     """Trace the message in the members of a JSON object."""
-    options = RequestOptions(members, TRACE)
+    known = ("message", "payload", "encoding", "dry", "of", "dialect", "at", "timeout")
+    options = RequestOptions(members, known)
     message = options.message('send {"message": {"price": 3}, "dry": true}')
     of, at = await options.predicate("of"), options.text("at")
     if at and not of:

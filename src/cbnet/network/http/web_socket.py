@@ -40,7 +40,7 @@ from cbnet.network.http.http_links import bearer_token, links_of
 from cbnet.network.http.problems import Problem, problem_members, problem_of
 from cbnet.network.http.processor_share import ProcessorShare
 from cbnet.network.http.publishing import DURABLE_OPTIONS, publication_of, publish_all
-from cbnet.network.http.queries import REQUEST, TRACE, requested, traced
+from cbnet.network.http.queries import requested, traced
 from cbnet.network.http.request_input import MAX_OBJECT_VALUES, RequestOptions
 from cbnet.network.protocol.fields import MAX_INT
 
@@ -183,14 +183,12 @@ class _Session:
         self._subscription(options).acknowledge_up_to(offset)
 
     async def _request(self, members: Members) -> Members:
-        wanted = {name: value for name, value in members.items() if name != "number"}
-        RequestOptions(wanted, REQUEST)
-        return {"op": "reply", **await requested(self._client, wanted)}
+        members.pop("number", None)
+        return {"op": "reply", **await requested(self._client, members)}
 
     async def _trace(self, members: Members) -> Members:
-        wanted = {name: value for name, value in members.items() if name != "number"}
-        RequestOptions(wanted, TRACE)
-        return {"op": "traced", **await traced(self._client, wanted)}
+        members.pop("number", None)
+        return {"op": "traced", **await traced(self._client, members)}
 
     def _subscription(self, options: RequestOptions) -> AsyncSubscription:
         subscription = self._subscriptions.get(options.id())

@@ -69,7 +69,6 @@ RequiredNames: TypeAlias = Annotated[list[DurableName], Meta(max_length=MAX_REQU
 Hops: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_HOPS)]
 Reason: TypeAlias = Annotated[str, Meta(max_length=MAX_REASON_LENGTH)]
 Code: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]  # of a reason; see `reasons`
-Routers: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_ROUTERS)]
 Texts: TypeAlias = Annotated[list[Reason], Meta(max_length=MAX_EXAMPLES + 1)]
 PredicateText: TypeAlias = Annotated[str, Meta(max_length=MAX_PREDICATE_LENGTH)]
 FilterBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_FILTER_BYTES)]

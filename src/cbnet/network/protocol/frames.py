@@ -12,7 +12,6 @@ from cbnet.network.protocol.fields import Frame as Frame
 from cbnet.network.protocol.fields import Part as Part
 from cbnet.network.protocol.message_frames import *
 from cbnet.network.protocol.operation_frames import *
-from cbnet.network.protocol.pull_frames import *
 
 Record = TypeVar("Record", LinkRecord, HomeRecord, GroupRecord)
 

@@ -21,7 +21,7 @@ from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.link import Link
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import Answer, HolderRequest, ItemField, ReplyFrame, Request
-from cbnet.network.protocol.pull_frames import with_step
+from cbnet.network.protocol.message_frames import with_step
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.protocol.wire import WireError
 

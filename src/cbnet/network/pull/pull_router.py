@@ -22,7 +22,7 @@ from cbnet.network.link.counters import DropReason
 from cbnet.network.link.link import Link
 from cbnet.network.protocol.fields import MAX_VISITED_ROUTERS
 from cbnet.network.protocol.frames import NoItem, PullFrame, ReplyFrame, Request
-from cbnet.network.protocol.pull_frames import REPLY_STEP, with_step
+from cbnet.network.protocol.message_frames import REPLY_STEP, with_step
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.pull.holders import Holders, is_reply
 from cbnet.network.pull.reply_cache import ReplyCache

@@ -16,7 +16,7 @@ from cbnet.errors import LimitError
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.protocol.frames import NoItem, PullFailure, PullFrame, PullReply, ReplyFrame, Request
-from cbnet.network.protocol.pull_frames import Steps
+from cbnet.network.protocol.message_frames import Steps
 
 MAX_CLIENT_REQUESTS: Final = 1_000  # open requests of one client
 MAX_ROUTER_REQUESTS: Final = 20_000  # of all clients

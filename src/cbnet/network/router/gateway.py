@@ -39,7 +39,7 @@ from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.link.context import Action
 from cbnet.network.protocol.fields import MAX_GATEWAYS, check_name
 from cbnet.network.protocol.frames import Hop, NoItem, Packet, ReplyFrame, Request, TraceReport
-from cbnet.network.protocol.pull_frames import Steps, with_step
+from cbnet.network.protocol.message_frames import Steps, with_step
 from cbnet.network.router.gateway_tree import Path, TreePosition, tree_position
 from cbnet.network.router.outside import FilterChange, Outside
 from cbnet.network.router.router import Router
