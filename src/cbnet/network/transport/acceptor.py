@@ -3,7 +3,7 @@
     accepted ──► TLS handshake ──► Hello ──► known: no longer counted
         └── counted, in total and per peer address, until it is known or has ended
 
-Each takes a limited amount of memory (`_TlsProtocol`, `Connection`), so their number limits the memory of all. The
+Each takes a limited amount of memory (`TlsProtocol`, `Connection`), so their number limits the memory of all. The
 number per address is limited; further ones are closed at once. When the total limit is exceeded, the oldest connection
 of the address with the most connections is closed: a flood from a few addresses affects only those addresses. All
 programs of this machine share an address, so only the total limit applies to them: a hundred may start at once.
@@ -195,7 +195,7 @@ def _is_loopback(host: str) -> bool:
 # --- TLS
 
 
-class _TlsProtocol(SSLProtocol):
+class TlsProtocol(SSLProtocol):
     """The TLS of one accepted connection."""
 
     max_size = _READ_SIZE  # of the buffer that the base class allocates
@@ -230,7 +230,7 @@ async def _accept_tls(accepted: socket.socket, protocol: asyncio.BaseProtocol, c
     """Open the connection of an accepted socket; return whether the handshake succeeded."""
     loop = asyncio.get_running_loop()
     finished: asyncio.Future[None] = loop.create_future()
-    tls = _TlsProtocol(protocol, context, finished)
+    tls = TlsProtocol(protocol, context, finished)
     await loop.connect_accepted_socket(lambda: tls, accepted)
     await asyncio.wait([finished])
     error = finished.exception()
