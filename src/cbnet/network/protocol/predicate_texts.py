@@ -26,12 +26,12 @@ _KEPT: Final = 8  # long predicates
 
 def filters_of(text: str) -> list[bytes]:
     """Return the encoded filters of a predicate; raise an `InputError` if it is not valid."""
-    return [*_read(text, is_parsed=False)]
+    return predicate_to_bytes(text, PREDICATE_LIMITS) if len(text) < LONG else [*_read(text, is_parsed=False)]
 
 
 def predicate_of(text: str) -> Predicate:
     """Return a predicate; raise an `InputError` if it is not valid."""
-    predicate: Predicate = _read(text, is_parsed=True)
+    predicate: Predicate = parse(text, PREDICATE_LIMITS) if len(text) < LONG else _read(text, is_parsed=True)
     return predicate
 
 
@@ -58,8 +58,6 @@ def _cost_of(_: str) -> list[float]:
 
 
 def _read(text: str, *, is_parsed: bool) -> Any:
-    if len(text) < LONG:
-        return (parse if is_parsed else predicate_to_bytes)(text, PREDICATE_LIMITS)
     found = _kept(text, is_parsed)
     if isinstance(found, InputError):
         raise copy(found)
