@@ -10,7 +10,7 @@ from cbnet.pipeline.match.dataframe_matcher import UnknownAttributeWarning, matc
 from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
 from cbnet.pipeline.match.router_source import RouterSource
 from cbnet.pipeline.match.sql_functions import register
-from cbnet.pipeline.match.stored_matches import read_complete_batches, read_rule
+from cbnet.pipeline.match.stored_matches import read_rule
 from cbnet.pipeline.match.table_versions import TableVersions
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "TableVersions",
     "UnknownAttributeWarning",
     "match",
-    "read_complete_batches",
     "read_rule",
     "register",
 ]

@@ -107,7 +107,7 @@ def submitted(cluster, tmp_path_factory):
     write_inputs(folder)
     (folder / "run.toml").write_text(CONFIG.format(top=top))
     kill_run(folder, "--output", f"{top}/out", *confs({**setting, "spark.default.parallelism": "7"}))
-    done = [stage for stage in STAGES if any(folder.glob(f"out/{stage}/*/_cbnet.json"))]
+    done = [stage for stage in STAGES if any(folder.glob(f"out/{stage}/_cbnet.json"))]
     command = ["pipeline", "run", str(folder / "run.toml"), "--output", f"{top}/out", "--json"]
     process = submit(folder, top, master, setting, *command)
     try:
@@ -123,7 +123,7 @@ def kill_run(folder, *options):
     """Start a run on one machine, and kill it while it writes the rows of a stage, or computes them."""
     process = start_run(folder, "--master", "local[2]", *options)
     try:
-        wait_for(lambda: any(folder.glob("out/population/_snapshot-*/_temporary")), process)
+        wait_for(lambda: any(folder.glob("out/_new/population/_temporary")), process)
     finally:
         kill_group(process)
         process.stdout.close()

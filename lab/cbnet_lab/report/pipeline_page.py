@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from cbnet_lab.report.chart import Chart
-from cbnet_lab.report.page import Cell, Page, Section, rows_grid
+from cbnet_lab.report.page import Page, Section, rows_grid
 
 Manifest: TypeAlias = Mapping[str, Any]  # of `_cbnet.json`
 
@@ -169,7 +169,7 @@ def _lineage(manifests: Mapping[str, Manifest]) -> Section:
     """Return the inputs of each result."""
     rows = [
         {
-            "stage": Cell(name, note=manifest["snapshot"]),
+            "stage": name,
             "needs": ", ".join(each for each in manifest["inputs"] if each != "files") or None,
             "reads files": "files" in manifest["inputs"],
             "parameters": ", ".join(f"{key} = {value}" for key, value in manifest["parameters"].items()) or None,

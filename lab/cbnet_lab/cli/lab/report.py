@@ -54,13 +54,15 @@ def report(
 
 def _pipeline_manifests(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the manifests of the stages in the folder of a pipeline run, by stage, in the order of their writing."""
-    if not any(folder.glob("*/*/_cbnet.json")):
-        return {}
-    from cbnet.pipeline.spark.results import read_result
-
-    results = [read_result(None, str(stage)) for stage in folder.iterdir() if stage.is_dir()]
-    manifests = sorted((result.manifest() for result in results if result is not None), key=itemgetter("written"))
-    return {manifest["stage"]: manifest for manifest in manifests}
+    manifests = []
+    for file in folder.glob("*/_cbnet.json"):
+        try:
+            manifest = json.loads(file.read_bytes())
+        except ValueError:
+            raise InputError("this is not a manifest", hint="run the stage again", file=str(file)) from None
+        if "stage" in manifest:  # else of `cbnet lab reproduce`
+            manifests.append(manifest)
+    return {manifest["stage"]: manifest for manifest in sorted(manifests, key=itemgetter("written"))}
 
 
 def _write_reproduction(results: Path, output: Path) -> None:

@@ -7,7 +7,7 @@ from cbnet_lab.report.pipeline_page import pipeline_page
 def manifest(stage, facts=(), cost=(), **changes):
     return {
         "stage": stage, "version": 1, "parameters": {"seed": 7}, "inputs": {"files": "ab"}, "fingerprint": "0123456789abcdef",
-        "snapshot": "snapshot-1", "written": "2026-01-02T03:04:05+00:00", "rows": 1234, "bytes": 3 * 2**20,
+        "run": "", "written": "2026-01-02T03:04:05+00:00", "rows": 1234, "bytes": 3 * 2**20,
         "seconds": 2.5, "cost": dict(cost), "facts": dict(facts), "files": [], "schema": None, **changes,
     }  # fmt: skip
 

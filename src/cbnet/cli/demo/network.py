@@ -88,10 +88,10 @@ def run_small_network(folder: Path, report: StepReport = lambda _: None) -> Netw
     """Start the network of a folder, publish messages, and compare the deliveries with brute force."""
     from cbnet.matching.reference import match
     from cbnet.network import ProcessNetwork, statuses
-    from cbnet.network.service.network_file import read_folder, snapshot_folder
+    from cbnet.network.service.network_file import read_folder
 
     plan = read_folder(folder)
-    predicates = read_predicates(snapshot_folder(folder))
+    predicates = read_predicates(folder)
     published = random_messages(predicates, [str(name) for name in plan.graph.names], _MESSAGES)
     report(f"brute force: {len(published)} messages against every filter")
     receivers = [match(predicates, message) for _, message in published]

@@ -151,7 +151,7 @@ def estimate(
 
 
 def clean(config: Path = FILE, *, session: SessionOptions, output: str | None = OUTPUT, json: bool = JSON) -> None:
-    """Delete old and abandoned snapshots, and results of stages that the configuration no longer has.
+    """Delete what a killed run has left, and results of stages that the configuration no longer has.
 
     `cbnet pipeline status` names them. Files that no run has written are not touched.
     """

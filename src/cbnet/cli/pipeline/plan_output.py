@@ -16,9 +16,9 @@ _MIB, _GIB = 2**20, 2**30
 
 def state_members(status: StageStatus) -> dict[str, Any]:
     """Return the state of a stage as the members of a JSON object."""
-    snapshot = None if status.result is None else status.result.snapshot.folder
+    folder = None if status.result is None else status.result.stored.folder
     members = {"stage": status.name, "state": str(status.state), "reason": status.reason}
-    return {**members, **_last_run(status), "snapshot": snapshot}
+    return {**members, **_last_run(status), "folder": folder}
 
 
 def show_states(out: str, states: Sequence[StageStatus]) -> None:

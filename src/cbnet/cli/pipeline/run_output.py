@@ -31,7 +31,7 @@ def print_stage(outcome: StageOutcome) -> None:
     """Print the object of a stage."""
     result = outcome.result
     members = {"stage": outcome.name, "rows": result.rows, "seconds": result.seconds, **result.cost}
-    print_json({**members, "snapshot": result.snapshot.folder, "facts": result.facts, "new": outcome.is_new})
+    print_json({**members, "folder": result.stored.folder, "facts": result.facts, "new": outcome.is_new})
 
 
 def stage_line(outcome: StageOutcome) -> str:

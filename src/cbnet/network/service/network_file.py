@@ -18,7 +18,6 @@ from cbnet.topology.generators import GENERATORS
 
 VERSION = 1
 NAME = "network.toml"
-_MANIFESTS = "_snapshot-*/_cbnet.json"  # of the complete snapshots of a result of the pipeline
 _KEYS = ("version", "predicates", "topology", "network", "ports", "tables")
 
 
@@ -60,7 +59,7 @@ class NetworkPlan:
 
 def read_folder(folder: Path, seed: int | None = None) -> NetworkPlan:
     """Read the network of a folder that the pipeline wrote."""
-    file = snapshot_folder(folder) / NAME
+    file = folder / NAME
     if not file.exists():
         problem = "there is no network.toml in this folder" if folder.exists() else "there is no such folder"
         hint = "give the folder `live` of a run whose pipeline.toml has a section [live]"
@@ -70,12 +69,6 @@ def read_folder(folder: Path, seed: int | None = None) -> NetworkPlan:
         hint = "start the network with `cbnet up network.toml`, or run the pipeline with a section [live]"
         raise InputError("this network has no initial predicates", hint=hint, file=str(file))
     return plan
-
-
-def snapshot_folder(folder: Path) -> Path:
-    """Return the newest complete snapshot of a result of the pipeline; the folder itself if it has none."""
-    manifests = sorted(folder.glob(_MANIFESTS))
-    return manifests[-1].parent if manifests else folder
 
 
 def read_network(path: Path, seed: int | None = None) -> NetworkPlan:

@@ -3,11 +3,11 @@
 out/matches        a row for each message and each of its rules, in buckets; see `stored_matches`
 out/counts         the number of matches of each rule, sorted by rule
 out/rejected       the rows that are not valid messages, each with its `_error`; absent if there are none
-out/_cbnet.json    the summary of the job, and the snapshots that it has written; written last
+out/_cbnet.json    the summary of the job, and the names of the folders; written last
 
-The folders hold snapshots with manifests (see `pipeline.spark.results`), so a job that is killed leaves the old matches
-or the new ones. Under Spark Connect a client cannot delete or write single files: there the output folder must be new,
-and has no manifests.
+The folders are replaced when all of them are written (see `pipeline.spark.results`), so a job that is killed leaves the
+old rows or the new ones. Under Spark Connect a client cannot delete or write single files: there the output folder must
+be new, and has no manifests.
 """
 
 from __future__ import annotations
@@ -34,16 +34,27 @@ from cbnet.pipeline.match.dataframe_matcher import (
 from cbnet.pipeline.match.message_columns import AttributeColumn, attributes_of, unknown_attributes
 from cbnet.pipeline.match.message_dataframes import MessageFormat, MessageFrame, check_session, read_messages
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
-from cbnet.pipeline.match.stored_matches import BUCKET, JOB_BUCKETS, bucketed, rule_counts
+from cbnet.pipeline.match.stored_matches import JOB_BUCKETS, MATCHES, bucketed, partitions, rule_counts
 from cbnet.pipeline.spark.failures import one_line_errors
 from cbnet.pipeline.spark.filesystem import check_paths, delete, list_names, spark_path
-from cbnet.pipeline.spark.lock import LOCK, locked
+from cbnet.pipeline.spark.lock import LOCK
 from cbnet.pipeline.spark.progress import step
-from cbnet.pipeline.spark.results import MANIFEST, Provenance, read_result, write_manifest, write_result
+from cbnet.pipeline.spark.results import (
+    MANIFEST,
+    NEW,
+    OLD,
+    Provenance,
+    StoredResult,
+    draft_result,
+    publish,
+    write_manifest,
+    writing,
+)
 from cbnet.pipeline.spark.session import heap_bytes, machine_memory
 from cbnet.pipeline.spark.session_target import is_connect
 
-_RESULTS = ("matches", "counts", "rejected")
+_COUNTS, _REJECTED = "counts", "rejected"
+_RESULTS = (MATCHES, _COUNTS, _REJECTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +156,7 @@ def run_match(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
     check_paths([*job.messages, out], str(spark.sparkContext.master))
     out = spark_path(out)
     check_output_folder(spark, out, {*_RESULTS, MANIFEST})
-    with locked(spark, out):
+    with writing(spark, out):
         return _run(spark, job, out)
 
 
@@ -156,21 +167,20 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
         tables = ship_tables(spark, job.tables, filters=job.filters)
     with timed(spark, steps, "read the schema"):
         frame = job.read(spark)
-    provenance = _provenance(job, tables)
+    results = _Results(spark, out, _provenance(job, tables))
     with timed(spark, steps, "match and write"):
         observation = Observation()
-        matches = _stored(_matches(frame.rows, tables, job, observation), out, "matches", provenance)
+        matches = results.write(MATCHES, _matches(frame.rows, tables, job, observation))
         counts = observed_counts(observation)
     with timed(spark, steps, "count by rule"):
-        rules = _stored(rule_counts(matches).sort("rule"), out, "counts", provenance).count()
+        rules = results.write(_COUNTS, rule_counts(matches).sort("rule")).count()
     rejected = frame.rejected()  # lines that the reader could not parse
     records = counts.records + rejected.total()
     if counts.rejected:
         with timed(spark, steps, "collect rejected rows"):
             # A second pass over the rows, only for data with such rows.
             letters = dead_letters(frame.rows, tables, columns=job.columns)
-            is_kept = job.on_error == COLUMN
-            rejected += count_reasons(_stored(letters, out, "rejected", provenance) if is_kept else letters)
+            rejected += count_reasons(results.write(_REJECTED, letters) if job.on_error == COLUMN else letters)
     summary = JobSummary(
         records=records,
         matches=counts.matches,
@@ -184,9 +194,7 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
         warning=unknown_attributes(message_columns_of(frame.rows), job.columns, used_names(tables)),
     )
     if not is_connect(spark):
-        if not counts.rejected or job.on_error != COLUMN:
-            delete(spark, f"{out}/rejected")  # of an earlier job
-        _write_manifest(spark, out, job, provenance, summary)
+        results.publish(job, summary)
     return summary
 
 
@@ -196,15 +204,36 @@ def _matches(rows: DataFrame, tables: Sequence[ShippedTable], job: MatchJob, obs
     return observe_counts(bucketed(matches, job.buckets), observation)
 
 
-def _stored(rows: DataFrame, out: str, name: str, provenance: Provenance) -> DataFrame:
-    """Write rows to a folder of the job, and return them as they are stored."""
-    spark, folder = rows.sparkSession, f"{out}/{name}"
-    partition_by = [column for column in rows.columns if column == BUCKET]
-    if is_connect(spark):
-        rows.write.partitionBy(*partition_by).parquet(folder)
-        return spark.read.schema(rows.schema).parquet(folder)
-    own = replace(provenance, stage=f"match/{name}")
-    return write_result(spark, rows, folder, own, partition_by=partition_by).frame(spark)
+class _Results:
+    """The results of a job, which replace those of an earlier one together."""
+
+    def __init__(self, spark: SparkSession, out: str, provenance: Provenance) -> None:
+        self._spark, self._out, self._provenance = spark, out, provenance
+        self._drafts: dict[str, StoredResult] = {}
+
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        """Write rows, and return them as they are stored."""
+        spark, columns = self._spark, partitions(rows)
+        if is_connect(spark):
+            folder = f"{self._out}/{name}"
+            rows.write.partitionBy(*columns).parquet(folder)
+            return spark.read.schema(rows.schema).parquet(folder)
+        own = replace(self._provenance, stage=f"match/{name}")
+        self._drafts[name] = draft_result(spark, rows, self._out, name, own, partition_by=columns)
+        return self._drafts[name].frame(spark)
+
+    def publish(self, job: MatchJob, summary: JobSummary) -> None:
+        """Let the results take the place of the earlier ones, and write the manifest of the job."""
+        spark, out = self._spark, self._out
+        delete(spark, f"{out}/{MANIFEST}")
+        for name in _RESULTS:
+            if name in self._drafts:
+                self._drafts[name] = publish(spark, out, self._drafts[name])
+            else:
+                delete(spark, f"{out}/{name}")
+        folders = {name: result.stored.folder.removeprefix(f"{out}/") for name, result in self._drafts.items()}
+        manifest = {**asdict(self._provenance), "messages": [*job.messages], "folders": folders}
+        write_manifest(spark, out, {**manifest, "summary": summary.members()})
 
 
 def count_reasons(letters: DataFrame) -> Counter[str]:
@@ -214,7 +243,9 @@ def count_reasons(letters: DataFrame) -> Counter[str]:
 
 def check_output_folder(spark: SparkSession, out: str, names: set[str]) -> None:
     """Raise an error if the output folder contains other files."""
-    foreign = [name for name in list_names(spark, out) if name not in names and not name.startswith((".", LOCK))]
+    foreign = [
+        name for name in list_names(spark, out) if name not in {*names, NEW, OLD} and not name.startswith((".", LOCK))
+    ]
     if foreign:
         raise InputError(f"the output folder contains {foreign[0]!r}", hint="use an empty folder", file=out)
 
@@ -232,10 +263,3 @@ def _provenance(job: MatchJob, tables: Sequence[ShippedTable]) -> Provenance:
     parameters = {"format": job.format, "key": job.key, "columns": job.columns, "buckets": job.buckets}
     parameters["on_error"] = job.on_error
     return Provenance("match", parameters, {f"table {number}": table.version for number, table in enumerate(tables, 1)})
-
-
-def _write_manifest(spark: SparkSession, out: str, job: MatchJob, provenance: Provenance, summary: JobSummary) -> None:
-    found = {name: read_result(spark, f"{out}/{name}") for name in _RESULTS}
-    snapshots = {name: result.snapshot.folder.rpartition("/")[2] for name, result in found.items() if result}
-    manifest = {**asdict(provenance), "messages": [*job.messages], "snapshots": snapshots, "summary": summary.members()}
-    write_manifest(spark, out, manifest)

@@ -6,9 +6,9 @@
     out/_checkpoint                   the state for a restart: Spark's, and that of `table_versions`
 
 Spark records the offsets of a batch before it is matched. After a crash the same batch is matched again, with the same
-version of the table, and its folder is overwritten. So nothing is lost or duplicated if the source can be replayed, as
+version of the table, and its folder is replaced. So nothing is lost or duplicated if the source can be replayed, as
 files and Kafka can. (A live network cannot: messages delivered to a stream that crashes are lost, and counted after
-the restart; see `router_source`.) A batch is complete when its folder has a manifest; see `stored_matches`.
+the restart; see `router_source`.) The folder of a batch appears when it is complete; see `stored_matches`.
 """
 
 from __future__ import annotations
@@ -50,16 +50,15 @@ from cbnet.pipeline.match.message_dataframes import STREAM_FORMATS, message_sche
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.stored_matches import (
     STREAM_BUCKETS,
-    batch_path,
     bucketed,
     compact_batches,
-    complete_batch,
-    write_batch,
+    draft_batch,
+    finish_compaction,
 )
 from cbnet.pipeline.match.table_versions import TableVersions, match_versioned
 from cbnet.pipeline.spark.failures import failure
-from cbnet.pipeline.spark.filesystem import check_paths, read_text, spark_path, write_text
-from cbnet.pipeline.spark.results import read_manifest, write_manifest
+from cbnet.pipeline.spark.filesystem import check_paths, has_rename, read_text, spark_path, write_text
+from cbnet.pipeline.spark.results import Provenance, clean_up, publish, read_manifest, write_manifest, write_result
 from cbnet.pipeline.spark.session import require_classic
 
 CHECKPOINT = "_checkpoint"
@@ -114,6 +113,9 @@ class MatchStream:
         folders = [job.messages] if job.format not in STREAM_FORMATS else []
         given = [path for path in (*folders, out, checkpoint) if path]  # a dry run needs no output folder
         check_paths(given, str(spark.sparkContext.master))
+        if job.compact and not has_rename(out):
+            problem = "an object store cannot replace the folders of batches at once"
+            raise InputError(problem, hint="omit --compact", file=out)
         self._spark = spark
         self._job = replace(job, messages=spark_path(job.messages)) if folders else job
         self._out = spark_path(out)
@@ -137,6 +139,8 @@ class MatchStream:
         """Match until interrupted, a batch every `every` seconds; or, with `once`, all current messages."""
         started = monotonic()
         rows = self._rows()
+        finish_compaction(self._spark, self._out)
+        clean_up(self._spark, self._out)
         writer = rows.writeStream.foreachBatch(self._match).option("checkpointLocation", self._checkpoint)
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{every} seconds")
         query = self._follow(writer)
@@ -165,7 +169,7 @@ class MatchStream:
             is_second = True
 
     def _match(self, rows: DataFrame, batch: int) -> None:
-        """Match a micro-batch; overwrite its folder, which an earlier attempt may have left."""
+        """Match a micro-batch; replace its folder, which an earlier attempt may have left."""
         started = monotonic()
         try:
             with timed(self._spark, self._steps, "pin and ship the table"):
@@ -194,22 +198,21 @@ class MatchStream:
 
     def _write(self, rows: DataFrame, tables: Sequence[ShippedTable], batch: int) -> tuple[MatchCounts, Counter[str]]:
         """Write the matches of a batch, and its rejected rows; return the counts, and the reasons of rejected rows."""
-        job, observation, path = self._job, Observation(), batch_path(self._out, batch)
+        job, observation = self._job, Observation()
         matches = match_versioned(rows, tables, key=job.key, columns=job.columns, on_error=job.policy, is_counted=True)
         matches = observe_counts(bucketed(matches, job.buckets), observation)
-        write_batch(matches, path)
+        draft = draft_batch(self._spark, matches, self._out, batch, batch, job.buckets)
         counts = observed_counts(observation)
         rejected = self._write_rejected(rows, tables, batch) if counts.rejected else Counter[str]()
-        complete_batch(self._spark, path, matches.schema.jsonValue(), counts.matches, job.buckets)
+        publish(self._spark, self._out, draft)
         return counts, rejected
 
     def _write_rejected(self, rows: DataFrame, tables: Sequence[ShippedTable], batch: int) -> Counter[str]:
         """Write the rejected rows of a batch if the job says so; return their number by reason."""
         letters = dead_letters(rows, tables, columns=self._job.columns)
         if self._job.on_error == COLUMN:
-            folder = f"{self._out}/rejected/batch={batch}"
-            letters.write.mode("overwrite").parquet(folder)
-            letters = self._spark.read.parquet(folder)
+            name, provenance = f"rejected/batch={batch}", Provenance("stream/rejected")
+            letters = write_result(self._spark, letters, self._out, name, provenance, is_new=True).frame(self._spark)
         return count_reasons(letters)
 
     def _summary(self, seconds: float) -> StreamSummary:
@@ -256,10 +259,14 @@ class MatchStream:
             raise InputError("the output folder belongs to another stream", hint=hint, file=self._out)
         if owner is None:
             check_output_folder(self._spark, self._out, {CHECKPOINT})
+        elif owner.get("buckets") != self._job.buckets:  # no reader takes folders with and without buckets together
+            problem = f"the stream was started with {owner.get('buckets', 'other')} buckets"
+            raise InputError(problem, hint="give this number of --buckets, or start a new stream", file=self._out)
         if is_new:
             write_text(self._spark, f"{self._checkpoint}/cbnet/stream.json", json.dumps(identity) + "\n")
         if owner is None:
             manifest = {"stage": "stream", "stream": identity["stream"], "messages": self._job.messages}
+            manifest |= {"buckets": self._job.buckets}
             write_manifest(self._spark, self._out, manifest)
 
 

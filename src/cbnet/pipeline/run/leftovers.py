@@ -1,4 +1,4 @@
-"""Leftovers in an output folder: results of stages that no longer belong to the configuration, and old snapshots.
+"""Leftovers in an output folder: results of stages that the configuration no longer has, and files of a killed run.
 
 Files that no run has written are not touched.
 """
@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from cbnet.errors import InputError
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.plan import stages_of
-from cbnet.pipeline.spark.filesystem import delete, folder_size, list_names
+from cbnet.pipeline.spark.filesystem import delete, folder_files, list_names
 from cbnet.pipeline.spark.lock import locked
-from cbnet.pipeline.spark.results import is_snapshot, read_result
+from cbnet.pipeline.spark.results import MANIFEST, NEW, OLD, clean_up, read_result
 
 
 def leftovers(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
@@ -22,7 +22,7 @@ def leftovers(config: Config, spark: SparkSession | None = None) -> dict[str, in
     names = [stage.name for stage in stages_of(config)]
     known = {*names, *(name.replace("sources/", "rejected/", 1) for name in names if name.startswith("sources/"))}
     out = config.out
-    return {name: folder_size(spark, f"{out}/{name}") for name in _leftover_names(spark, out, known)}
+    return {name: sum(folder_files(spark, f"{out}/{name}").values()) for name in _leftover_names(spark, out, known)}
 
 
 def clean(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
@@ -31,6 +31,7 @@ def clean(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
         return {}
     with locked(spark, config.out):
         found = leftovers(config, spark)
+        clean_up(spark, config.out)
         for name in found:
             delete(spark, f"{config.out}/{name}")
     return found
@@ -38,29 +39,16 @@ def clean(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
 
 def _leftover_names(spark: SparkSession | None, out: str, known: set[str]) -> Iterator[str]:
     for top in list_names(spark, out):
-        below = [f"{top}/{name}" for name in list_names(spark, f"{out}/{top}")]
-        for name in [top] if top in known or _is_result(below) else below:
-            inside = below if name == top else _below(spark, out, name)
-            if name in known:
-                yield from _strays(spark, out, name, inside)
-            elif _is_result(inside):
-                yield name
+        if top in (NEW, OLD) or (top not in known and _is_result(spark, f"{out}/{top}")):
+            yield top
+        elif top not in known:
+            names = (f"{top}/{name}" for name in list_names(spark, f"{out}/{top}"))
+            yield from (name for name in names if name not in known and _is_result(spark, f"{out}/{name}"))
 
 
-def _below(spark: SparkSession | None, out: str, name: str) -> list[str]:
-    return [f"{name}/{each}" for each in list_names(spark, f"{out}/{name}")]
-
-
-def _is_result(names: list[str]) -> bool:
-    """Return whether a folder with these contents is that of a stage."""
-    return any(map(is_snapshot, names))
-
-
-def _strays(spark: SparkSession | None, out: str, stage: str, names: list[str]) -> Iterator[str]:
-    """Yield the snapshots in the folder of a stage but the current one: abandoned ones, and the one before."""
+def _is_result(spark: SparkSession | None, folder: str) -> bool:
+    """Return whether a folder is that of a stage."""
     try:
-        stored = read_result(spark, f"{out}/{stage}")
-    except InputError:  # the stage runs again, and then replaces it
-        stored = None
-    current = None if stored is None else stored.snapshot.folder.removeprefix(f"{out}/")
-    yield from (name for name in names if is_snapshot(name) and name != current)
+        return MANIFEST in list_names(spark, folder) and read_result(spark, folder) is not None
+    except InputError:
+        return False

@@ -15,7 +15,7 @@ from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files,
 from cbnet.pipeline.run.table_stages import DESCRIPTORS, MARKS, router_tables
 from cbnet.pipeline.schemas import CURVES
 from cbnet.pipeline.spark.parallelism import run_tasks
-from cbnet.pipeline.spark.results import Facts, Snapshot
+from cbnet.pipeline.spark.results import Facts, StoredFiles
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 from cbnet.pipeline.tables.fib import folded_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder
@@ -95,9 +95,9 @@ def _tree_parameters(config: Config) -> dict[str, Any]:
     return {"trees": config.network.trees, "root": config.network.root}
 
 
-def _table_sizes(context: StageContext, snapshot: Snapshot) -> Facts:
+def _table_sizes(context: StageContext, stored: StoredFiles) -> Facts:
     sizes = dict.fromkeys(map(str, (context.graph.name(router) for router in context.routers)), 0)
-    for file in snapshot.files:
+    for file in stored.files:
         router = int(file.name.removesuffix(".cbt").partition("-")[0])  # a large table has several files
         sizes[str(context.graph.name(router))] += file.bytes
     return {"bytes": sizes}
@@ -108,7 +108,7 @@ def _live(context: StageContext) -> Output:
 
 
 def _write_live(context: StageContext, folder: str) -> int:
-    tables = context.results["tables"].snapshot if context.config.tables else None
+    tables = context.results["tables"].stored if context.config.tables else None
     files = {file.name for file in tables.files} if tables else set()
     write_network_folder(
         folder,

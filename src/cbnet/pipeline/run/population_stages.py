@@ -17,7 +17,7 @@ from cbnet.pipeline.population.user_trace import UserTrace
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
 from cbnet.pipeline.run.trace_stages import traced
-from cbnet.pipeline.spark.results import Facts, Snapshot
+from cbnet.pipeline.spark.results import Facts, StoredFiles
 from cbnet.pipeline.tables.fib import node_predicates
 from cbnet.pipeline.tables.table_1 import collect_loads, node_loads
 
@@ -52,7 +52,7 @@ def _trace(context: StageContext, app: str) -> UserTrace:
     return user_trace(context.frame("sets").where(F.col("app") == app), f"application {app!r}")
 
 
-def _fits(models: Mapping[str, UserModel], traces: Mapping[str, UserTrace], _: Snapshot) -> Facts:
+def _fits(models: Mapping[str, UserModel], traces: Mapping[str, UserTrace], _: StoredFiles) -> Facts:
     """Compare each model with its trace; topics are chosen from the trace, so there is nothing to compare."""
     return {"fits": {app: compare(models[app], trace) for app, trace in traces.items() if models[app].topics is None}}
 
@@ -67,9 +67,9 @@ def _loads(context: StageContext) -> Output:
     return Output(node_loads(context.frame("population")), partial(_skew, context))
 
 
-def _skew(context: StageContext, snapshot: Snapshot) -> Facts:
+def _skew(context: StageContext, stored: StoredFiles) -> Facts:
     """Return how unequal the loads of the nodes are."""
-    loads = collect_loads(snapshot.frame(context.spark), len(context.graph))
+    loads = collect_loads(stored.frame(context.spark), len(context.graph))
     ranked = np.sort(loads.descriptors)[::-1]
     largest = int(loads.descriptors.argmax())
     return {

@@ -27,9 +27,8 @@ from cbnet.pipeline.run.plan import (
 from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.spark.costs import CostMeter
 from cbnet.pipeline.spark.failures import one_line_errors
-from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.progress import step
-from cbnet.pipeline.spark.results import StoredResult, write_result
+from cbnet.pipeline.spark.results import StoredResult, write_result, writing
 
 _ALL = Selection()
 
@@ -58,7 +57,7 @@ def run(
     decisions = decide([*states(config, spark)], selection)
     with ExitStack() as stack:
         if any(decision.is_to_run for decision in decisions):
-            stack.enter_context(locked(spark, config.out))
+            stack.enter_context(writing(spark, config.out))
             decisions = decide([*states(config, spark)], selection)  # another run may have ended meanwhile
             spark = spark or session()
             check_reach(config, str(spark.sparkContext.master))
@@ -90,6 +89,6 @@ def _run_stage(context: StageContext, planned: StageStatus) -> StoredResult:
     with one_line_errors(f"stage {name}"), step(spark, name), CostMeter(spark) as meter:
         output = planned.stage.work(context)
         return write_result(
-            spark, output.content, planned.folder, planned.provenance, partition_by=output.partition_by,
+            spark, output.content, context.config.out, name, planned.provenance, partition_by=output.partition_by,
             started=started, facts=output.facts, cost=meter.cost, files=planned.stage.files,
         )  # fmt: skip

@@ -20,7 +20,7 @@ from cbnet.errors import InputError
 from cbnet.pipeline.population.users_per_as import first_clusters, users_by_class, users_from_file
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.spark.filesystem import fetch
-from cbnet.pipeline.spark.results import Facts, Snapshot, StoredResult
+from cbnet.pipeline.spark.results import Facts, StoredFiles, StoredResult
 from cbnet.pipeline.tables.router_interfaces import check_routers, most_central_routers
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, shortest_path_trees, topology
 from cbnet.topology.generators import GENERATORS
@@ -31,7 +31,7 @@ class Output:
     """The result of a stage, and facts of what is written."""
 
     content: DataFrame | Callable[[str], int]  # rows, or a function that writes files to a folder and returns a count
-    facts: Callable[[Snapshot], Facts] = lambda _: {}
+    facts: Callable[[StoredFiles], Facts] = lambda _: {}
     partition_by: tuple[str, ...] = ()  # columns of the rows: a folder for each of their values
 
 
@@ -78,10 +78,6 @@ class StageContext:
     def tags(self) -> DataFrame | None:
         """The dictionary; None if no application reads a trace."""
         return self.frame("tags") if self.config.has_traces else None
-
-    def folder(self, stage: str) -> str:
-        """Return the folder of the result of a stage."""
-        return f"{self.config.out}/{stage}"
 
     def check(self) -> None:
         """Raise the errors of graph, users, root and routers before any long stage runs."""

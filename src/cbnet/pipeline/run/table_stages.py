@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.schemas import ROLES, TABLE1
-from cbnet.pipeline.spark.results import Facts, Snapshot
+from cbnet.pipeline.spark.results import Facts, StoredFiles
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables
 from cbnet.pipeline.tables.router_tables import StoredTables, descriptor_marks, numbered_descriptors
 from cbnet.pipeline.tables.table_1 import collect_loads, table1, table1_of_all
@@ -57,10 +57,10 @@ def _table1(context: StageContext) -> Output:
     return Output(rows, partial(_table1_facts, context))
 
 
-def _table1_facts(context: StageContext, snapshot: Snapshot) -> Facts:
+def _table1_facts(context: StageContext, stored: StoredFiles) -> Facts:
     """Return the rows of Table 1 for each router: all interfaces, and the one with most destinations."""
     rows: list[dict[str, Any]] = []
-    written = [row.asDict() for row in snapshot.frame(context.spark).collect()]  # one row per interface
+    written = [row.asDict() for row in stored.frame(context.spark).collect()]  # one row per interface
     for router in context.routers:
         own = [row for row in written if row["router"] == router]
         single = [row for row in own if row["interface"] is not None]
@@ -120,9 +120,9 @@ def _folded(context: StageContext, k: int) -> Output:
     return Output(tables, partial(_folded_facts, context, k))
 
 
-def _folded_facts(context: StageContext, k: int, snapshot: Snapshot) -> Facts:
+def _folded_facts(context: StageContext, k: int, stored: StoredFiles) -> Facts:
     counts = [F.count("*").alias("entries"), F.count("tree").alias("of_one_tree")]
-    by_router = snapshot.frame(context.spark).groupBy("router").agg(*counts)
+    by_router = stored.frame(context.spark).groupBy("router").agg(*counts)
     rows = {row["router"]: row for row in by_router.collect()}
     return {
         "k": k,
@@ -153,9 +153,9 @@ def _marks(context: StageContext) -> Output:
     return Output(rows, partial(_entries, context), ("tree", "range"))
 
 
-def _entries(context: StageContext, snapshot: Snapshot) -> Facts:
+def _entries(context: StageContext, stored: StoredFiles) -> Facts:
     """Return the number of entries in the tables of all routers on each tree, which the marks represent."""
-    tables = router_tables(context, snapshot.frame(context.spark))
+    tables = router_tables(context, stored.frame(context.spark))
     return {"routers": len(context.graph), "entries": tables.entries()}
 
 

@@ -28,7 +28,7 @@ from cbnet.pipeline.run.configuration import ApplicationConfig, Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.schemas import DESCRIPTORS
 from cbnet.pipeline.spark.filesystem import delete, spark_path
-from cbnet.pipeline.spark.results import Facts, Provenance, Snapshot, write_result
+from cbnet.pipeline.spark.results import Facts, Provenance, StoredFiles, write_result
 from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
 
 
@@ -85,11 +85,12 @@ def _ingest(context: StageContext, name: str, source: Source) -> Output:
     return Output(reading.rows, partial(_check, context, reading, f"rejected/{name}"))
 
 
-def _check(context: StageContext, reading: Reading, name: str, _: Snapshot) -> Facts:
+def _check(context: StageContext, reading: Reading, name: str, _: StoredFiles) -> Facts:
     """Write malformed rows to a folder and return their counts; raise an error if there are too many."""
-    counts, folder = reading.counts(), context.folder(name)
+    counts, out = reading.counts(), context.config.out
+    folder = f"{out}/{name}"
     if counts.rejected:
-        write_result(context.spark, reading.rejected(), folder, Provenance(name))
+        folder = write_result(context.spark, reading.rejected(), out, name, Provenance(name)).stored.folder
     else:
         delete(context.spark, folder)
     try:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.spark.hadoop_files import HadoopFiles
+from cbnet.pipeline.spark.hadoop_files import OBJECT_STORES, HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +36,11 @@ def scheme_of(path: str) -> str | None:
 def needs_session(path: str) -> bool:
     """Return whether only Spark can read a path; a plain path is local."""
     return scheme_of(path) not in (None, "file")
+
+
+def has_rename(path: str) -> bool:
+    """Return whether a file system can rename a folder at once; object stores copy each file."""
+    return scheme_of(path) not in OBJECT_STORES
 
 
 def local_path(path: str) -> Path | None:
@@ -106,9 +111,9 @@ def list_files(spark: SparkSession | None, folder: str) -> dict[str, int]:
     return {name: sizes[name] for name in sorted(sizes) if not re.search("(^|/)[._]", name)}
 
 
-def folder_size(spark: SparkSession | None, folder: str) -> int:
-    """Return the bytes of all files below a folder, hidden ones included."""
-    return sum(_files_at(spark, folder).sizes(folder).values())
+def folder_files(spark: SparkSession | None, folder: str) -> dict[str, int]:
+    """Return the sizes of all files below a folder, by name, hidden ones included."""
+    return _files_at(spark, folder).sizes(folder)
 
 
 def find_files(spark: SparkSession | None, pattern: str) -> list[tuple[str, int, int]]:
@@ -124,6 +129,11 @@ def exists(spark: SparkSession | None, path: str) -> bool:
 def delete(spark: SparkSession | None, path: str) -> None:
     """Delete a file or a folder with its contents, if it exists."""
     _files_at(spark, path).delete(path)
+
+
+def rename(spark: SparkSession | None, source: str, target: str) -> None:
+    """Rename a folder; there must be none at the target, whose parents are created."""
+    _files_at(spark, target).rename(source, target)
 
 
 def upload(spark: SparkSession, local: Path, path: str) -> None:
@@ -210,6 +220,10 @@ class _LocalFiles:
             shutil.rmtree(local)
         else:
             local.unlink(missing_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        _path(target).parent.mkdir(parents=True, exist_ok=True)
+        _path(source).rename(_path(target))
 
     def upload(self, local: Path, path: str) -> None:
         target = _path(path)

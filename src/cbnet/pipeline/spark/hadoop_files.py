@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from cbnet.errors import CbnetError
 from cbnet.pipeline.spark.session_target import is_connect
 
-_OBJECT_STORES = ("s3a", "s3", "gs", "oss", "obs", "cosn")
+OBJECT_STORES = ("s3a", "s3", "gs", "oss", "obs", "cosn")
 # S3A then writes with `If-None-Match`, so that of two clients one fails; others ignore the option.
 _CONDITIONAL = "fs.option.create.conditional.overwrite"
 
@@ -92,7 +92,8 @@ class HadoopFiles:
         files, hadoop_path = self._at(draft)
         with closing(files.create(hadoop_path, True)) as stream:
             stream.write(bytearray(data))
-        self._publish(draft, path)
+        if draft != path:
+            self.rename(draft, path)
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a new file; return False if there is one already."""
@@ -113,30 +114,28 @@ class HadoopFiles:
         if not files.delete(hadoop_path, True) and files.exists(hadoop_path):
             raise CbnetError(f"{path}: cannot delete")
 
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file or a folder; only a file may replace another."""
+        java, files, hadoop_path = self._java, *self._at(target)
+        files.mkdirs(hadoop_path.getParent())
+        options = getattr(java.org.apache.hadoop.fs, "Options$Rename")
+        overwrite = self._gateway.new_array(options, 1)
+        overwrite[0] = options.OVERWRITE
+        context = java.org.apache.hadoop.fs.FileContext.getFileContext(files.getUri(), self._configuration)
+        context.rename(self._path(source), hadoop_path, overwrite)
+
     def upload(self, local: Path, path: str) -> None:
         """Copy a local file to a path."""
         draft = _draft(path)
         files, hadoop_path = self._at(draft)
         files.copyFromLocalFile(False, True, self._path(local.absolute().as_uri()), hadoop_path)
-        self._publish(draft, path)
+        if draft != path:
+            self.rename(draft, path)
 
     def download(self, path: str, local: Path) -> None:
         """Copy a file from a path to a local file."""
         files, hadoop_path = self._at(path)
         files.copyToLocalFile(False, hadoop_path, self._path(local.absolute().as_uri()), True)
-
-    def _publish(self, draft: str, path: str) -> None:
-        """Rename a complete draft over the file of a path, if it is not there already."""
-        if draft == path:
-            return
-        java, source = self._java, self._path(draft)
-        options = getattr(java.org.apache.hadoop.fs, "Options$Rename")
-        overwrite = self._gateway.new_array(options, 1)
-        overwrite[0] = options.OVERWRITE
-        uri = self._at(draft)[0].getUri()
-        java.org.apache.hadoop.fs.FileContext.getFileContext(uri, self._configuration).rename(
-            source, self._path(path), overwrite
-        )
 
     def _path(self, path: str) -> Any:
         return self._java.org.apache.hadoop.fs.Path(path)
@@ -148,7 +147,7 @@ class HadoopFiles:
 
 def _draft(path: str) -> str:
     """Return where a file is written: beside its path, or in an object store at the path itself."""
-    if path.partition(":")[0] in _OBJECT_STORES:
+    if path.partition(":")[0] in OBJECT_STORES:
         return path
     folder, _, name = path.rpartition("/")
     return f"{folder}/.{name}.draft"

@@ -1,12 +1,14 @@
-"""Stored results of stages: numbered snapshots, each with a manifest that is written last.
+"""Stored results: plain folders that every reader of Parquet reads as exactly the current rows.
 
-    out/population/_snapshot-000012-3f9a/part-…        rows, usually as Parquet
-    out/population/_snapshot-000012-3f9a/_cbnet.json   the manifest: files, provenance, cost, facts
+    out/population/part-….parquet   the rows; others are in folders such as bucket=3
+    out/population/_SUCCESS         Spark's mark of a complete folder
+    out/population/_cbnet.json      the manifest: files, provenance, cost, facts
+    out/_new, out/_old              what a run is writing, and what it is replacing
 
-The snapshot with the highest number that has a manifest is the current one. So nothing is ever replaced: no file system
-needs atomic replacement, and a killed run leaves the previous result intact. The previous one is kept, as others may be
-reading it; older ones are deleted. The names of snapshots are hidden from Spark, which would read several as one:
-results are read by the files that the manifest lists, with sizes and numbers of rows, so a lost file is noticed.
+A result is written below `out/_new`, and takes the place of the old one by two renames. So a reader finds the files
+of one of them, or an error: no two results have files of the same name. What a killed run leaves, the next one puts
+back or deletes (`clean_up`). An object store has no rename: there each run writes a folder of its own, such as
+out/population/run-20260731T201500-3f9a, and then the manifest in out/population, which names it.
 
 The fingerprint of a result covers the stage, its version, its parameters and the fingerprints of its inputs; the rows
 depend on nothing else. Folders may be on any file system that Spark can write to. Local ones are read without Spark.
@@ -19,7 +21,8 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from secrets import token_hex
 from time import monotonic
@@ -30,40 +33,44 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, StructType
 
 import cbnet
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.spark.filesystem import (
+    create_text,
     delete,
     exists,
+    folder_files,
+    has_rename,
     list_files,
     list_names,
     local_path,
     read_text,
+    rename,
     spark_path,
     write_text,
 )
+from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.observed_counts import observed
 
 MANIFEST = "_cbnet.json"
-_SNAPSHOT = re.compile(r"(?:.*/)?_snapshot-(\d{6,})-[0-9a-f]{4}")  # the name of a snapshot, with its number
-_KEPT = 2  # complete snapshots: the current one, and the one before for those who are reading it
+NEW, OLD = "_new", "_old"  # folders of a run, below its output folder
 
 Facts = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of a snapshot."""
+    """A file of a result."""
 
-    name: str  # below the folder of the snapshot
+    name: str  # below the folder of the files
     bytes: int
     rows: int | None = None  # if it is a Parquet file of the result
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class StoredFiles:
     """The files of a result."""
 
     folder: str
@@ -73,13 +80,7 @@ class Snapshot:
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the rows."""
         assert self.schema is not None, f"{self.folder} has no rows"
-        schema = StructType.fromJson({**self.schema})
-        if not self.files:  # Spark writes no file for a partitioned frame without rows
-            return spark.createDataFrame([], schema)
-        folder = spark_path(self.folder)
-        paths = [_without_patterns(f"{folder}/{file.name}") for file in self.files]
-        reader = spark.read.schema(schema).option("basePath", folder)
-        return reader.option("ignoreMissingFiles", False).option("ignoreCorruptFiles", False).parquet(*paths)
+        return read_parquet(spark, self.schema, self.folder)
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class StoredResult:
 
     folder: str
     provenance: Provenance
-    snapshot: Snapshot
+    stored: StoredFiles
     rows: int
     seconds: float
     written: str  # time in UTC
@@ -114,68 +115,135 @@ class StoredResult:
     @property
     def bytes(self) -> int:
         """The size of all files."""
-        return sum(file.bytes for file in self.snapshot.files)
+        return sum(file.bytes for file in self.stored.files)
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the rows."""
-        return self.snapshot.frame(spark)
+        return self.stored.frame(spark)
+
+    def in_place(self) -> StoredResult:
+        """Return a draft as it is once its files are in the folder of the result."""
+        return replace(self, stored=replace(self.stored, folder=self.folder))
 
     def manifest(self) -> dict[str, Any]:
         """Return the members of the manifest."""
-        provenance, snapshot = self.provenance, self.snapshot
+        provenance, stored = self.provenance, self.stored
         return {
             **asdict(provenance), "fingerprint": provenance.fingerprint,
-            "snapshot": snapshot.folder.rpartition("/")[2], "written": self.written,
+            "run": self.stored.folder.removeprefix(self.folder).lstrip("/"), "written": self.written,
             "rows": self.rows, "bytes": self.bytes, "seconds": self.seconds,
-            "cost": self.cost, "facts": self.facts, "origin": self.origin, "schema": snapshot.schema,
-            "files": [asdict(file) for file in snapshot.files],
+            "cost": self.cost, "facts": self.facts, "origin": self.origin, "schema": stored.schema,
+            "files": [asdict(file) for file in stored.files],
         }  # fmt: skip
 
 
 def write_result(
     spark: SparkSession,
     content: DataFrame | Callable[[str], int],
-    folder: str,
+    out: str,
+    name: str,
+    provenance: Provenance,
+    **more: Any,
+) -> StoredResult:
+    """Write a result to the folder `out/name`, in place of an earlier one; `more` as for `draft_result`."""
+    return publish(spark, out, draft_result(spark, content, out, name, provenance, **more))
+
+
+def draft_result(
+    spark: SparkSession,
+    content: DataFrame | Callable[[str], int],
+    out: str,
+    name: str,
     provenance: Provenance,
     *,
     partition_by: Sequence[str] = (),
     started: float | None = None,
-    facts: Callable[[Snapshot], Facts] = lambda _: {},
+    facts: Callable[[StoredFiles], Facts] = lambda _: {},
     cost: Callable[[], Facts] = dict,
     files: Sequence[str] = (),
+    is_new: bool = False,
 ) -> StoredResult:
-    """Write the result of a stage to its folder, beside an earlier one.
+    """Write a result that does not replace the earlier one in `out/name` yet, but is complete.
 
-    `content` is the rows, or a function that writes files to the folder of a snapshot and returns the number of rows.
-    The time counts from `started` (of `time.monotonic`), by default from this call. `facts` and `cost` are called once
-    the files are written; if one raises an error, the earlier result stays. `files` are the paths of input files.
+    `content` is the rows, or a function that writes files to a folder and returns the number of rows. The time counts
+    from `started` (of `time.monotonic`), by default from this call. `facts` and `cost` are called once the files are
+    written. `files` are the paths of input files. `is_new`: an earlier result can only be an attempt to write the same
+    rows, so an object store needs no folder for each run.
     """
     started = monotonic() if started is None else started
     written = datetime.now(UTC)
-    snapshot, rows = write_snapshot(spark, content, f"{folder}/{new_snapshot_name(spark, folder)}", partition_by)
-    values, costs = facts(snapshot), cost()
+    folder = f"{out}/{name}"
+    at = f"{out}/{NEW}/{name}"
+    if not has_rename(out):
+        at = folder if is_new else f"{folder}/run-{written:%Y%m%dT%H%M%S}-{token_hex(2)}"
+    delete(spark, at)
+    stored, rows = _write(spark, content, at, partition_by)
+    create_text(spark, f"{at}/_SUCCESS", "")  # Spark may be set not to write it
+    values, costs = facts(stored), cost()
     seconds = round(monotonic() - started, 3)
     time = written.isoformat(timespec="seconds")
     versions = {"cbnet": cbnet.__version__, "spark": spark.version, "master": spark.sparkContext.master}
     origin = {"files": [*files], **versions}
-    result = StoredResult(folder, provenance, snapshot, rows, seconds, time, costs, values, origin)
-    write_manifest(spark, snapshot.folder, result.manifest())
-    for old in superseded(spark, folder):
-        delete(spark, old)
+    result = StoredResult(folder, provenance, stored, rows, seconds, time, costs, values, origin)
+    if has_rename(out):
+        write_manifest(spark, at, result.in_place().manifest())
     return result
+
+
+def publish(spark: SparkSession, out: str, draft: StoredResult) -> StoredResult:
+    """Let a draft take the place of the earlier result."""
+    folder, at = draft.folder, draft.stored.folder
+    if not has_rename(out):
+        write_manifest(spark, folder, draft.manifest())
+        for name in list_names(spark, folder) if at != folder else ():
+            if name not in (MANIFEST, at.rpartition("/")[2]):
+                delete(spark, f"{folder}/{name}")
+        return draft
+    old = f"{out}/{OLD}/{folder.removeprefix(f'{out}/')}"
+    delete(spark, old)
+    if exists(spark, folder):
+        rename(spark, folder, old)
+    rename(spark, at, folder)
+    delete(spark, old)
+    return draft.in_place()
+
+
+@contextmanager
+def writing(spark: SparkSession | None, out: str) -> Iterator[None]:
+    """Hold the lock of an output folder, and leave no other files than results in it."""
+    with locked(spark, out):
+        clean_up(spark, out)
+        try:
+            yield
+        finally:
+            clean_up(spark, out)
+
+
+def clean_up(spark: SparkSession | None, out: str) -> None:
+    """Put back the results that a killed run was replacing, and delete what it has left; the lock must be held."""
+    for file in folder_files(spark, f"{out}/{OLD}"):
+        name, _, last = file.rpartition("/")
+        if last == MANIFEST and not exists(spark, f"{out}/{name}"):
+            rename(spark, f"{out}/{OLD}/{name}", f"{out}/{name}")
+    for name in (NEW, OLD):
+        delete(spark, f"{out}/{name}")
 
 
 def read_result(spark: SparkSession | None, folder: str) -> StoredResult | None:
     """Return the result in a folder; None if there is none. Without a session only local folders can be read."""
-    for name in snapshot_names(spark, folder):
-        try:
-            members = read_manifest(spark, f"{folder}/{name}")
-            if members is not None:
-                return _of_members(folder, members)
-        except (ValueError, KeyError, TypeError):
-            file, hint = f"{folder}/{name}/{MANIFEST}", "run the stage again"
-            raise InputError("this is not the manifest of a result", hint=hint, file=file) from None
-    return None
+    try:
+        members = read_manifest(spark, folder)
+        return None if members is None else _of_members(folder, members)
+    except (ValueError, KeyError, TypeError):
+        hint = "run the stage again"
+        raise InputError("this is not the manifest of a result", hint=hint, file=f"{folder}/{MANIFEST}") from None
+
+
+def read_parquet(spark: SparkSession, schema: Mapping[str, Any], top: str, names: Sequence[str] = ("",)) -> DataFrame:
+    """Return the rows of a folder, or of some folders in it; the schema is Spark's JSON."""
+    reader = spark.read.schema(StructType.fromJson({**schema})).option("basePath", spark_path(top))
+    reader = reader.option("ignoreMissingFiles", False).option("ignoreCorruptFiles", False)
+    return reader.parquet(*(without_patterns(f"{spark_path(top)}/{name}".rstrip("/")) for name in names))
 
 
 def damage(spark: SparkSession | None, result: StoredResult) -> str | None:
@@ -183,28 +251,22 @@ def damage(spark: SparkSession | None, result: StoredResult) -> str | None:
 
     Names and sizes are compared, and the numbers of rows of local Parquet files.
     """
-    found = list_files(spark, result.snapshot.folder)
-    files = result.snapshot.files
-    lost = [file.name for file in files if file.name not in found]
+    found = list_files(spark, result.stored.folder)
+    files = result.stored.files
+    names = [file.name for file in files]
+    lost = [name for name in names if name not in found]
     if lost:
         return f"{len(lost)} of {len(files)} files missing: {lost[0]}{', …' if len(lost) > 1 else ''}"
+    foreign = [name for name in found if name not in names]
+    if foreign and result.stored.schema:
+        return f"{foreign[0]} is not a file of this result"
     for file in files:
         if found[file.name] != file.bytes:
             return f"{file.name} has {found[file.name]:,} bytes, not {file.bytes:,}"
-        rows = None if file.rows is None else local_rows(f"{result.snapshot.folder}/{file.name}")
+        rows = None if file.rows is None else _local_rows(f"{result.stored.folder}/{file.name}")
         if rows not in (None, file.rows):
             return f"{file.name} is not the file that was written"
     return None
-
-
-def superseded(spark: SparkSession | None, folder: str) -> Iterator[str]:
-    """Yield the obsolete snapshots in a folder: all but the current one and the one before it."""
-    kept = 0
-    for name in snapshot_names(spark, folder):
-        if kept < _KEPT and exists(spark, f"{folder}/{name}/{MANIFEST}"):
-            kept += 1
-        else:
-            yield f"{folder}/{name}"
 
 
 def read_manifest(spark: SparkSession | None, folder: str) -> dict[str, Any] | None:
@@ -221,72 +283,59 @@ def write_manifest(spark: SparkSession | None, folder: str, members: Mapping[str
 def _of_members(folder: str, members: dict[str, Any]) -> StoredResult:
     provenance = Provenance(members["stage"], members["parameters"], members["inputs"], members["version"])
     files = [StoredFile(**file) for file in members["files"]]
-    snapshot = Snapshot(f"{folder}/{members['snapshot']}", files, members["schema"])
+    stored = StoredFiles(f"{folder}/{members['run']}".rstrip("/"), files, members["schema"])
     measures = (members[name] for name in ("rows", "seconds", "written", "cost", "facts", "origin"))
-    return StoredResult(folder, provenance, snapshot, *measures)
+    return StoredResult(folder, provenance, stored, *measures)
 
 
-def is_snapshot(path: str) -> bool:
-    """Return whether a folder has the name of a snapshot."""
-    return _SNAPSHOT.fullmatch(path) is not None
-
-
-def snapshot_names(spark: SparkSession | None, folder: str) -> list[str]:
-    """Return the names of the snapshots in a folder, the newest first; not all of them need be complete."""
-    names = filter(is_snapshot, list_names(spark, folder))
-    return sorted(names, key=lambda name: (_number(name), name), reverse=True)
-
-
-def new_snapshot_name(spark: SparkSession, folder: str) -> str:
-    """Return the name of the next snapshot; the random part keeps apart two runs that do not see each other's lock."""
-    number = max(map(_number, snapshot_names(spark, folder)), default=0) + 1
-    return f"_snapshot-{number:06}-{token_hex(2)}"
-
-
-def _number(name: str) -> int:
-    found = _SNAPSHOT.fullmatch(name)
-    assert found is not None, name
-    return int(found[1])
-
-
-def write_snapshot(
+def _write(
     spark: SparkSession, content: DataFrame | Callable[[str], int], folder: str, partition_by: Sequence[str]
-) -> tuple[Snapshot, int]:
+) -> tuple[StoredFiles, int]:
     """Write rows, or what a function writes and counts, to a new folder; return the number of rows, too."""
     path = spark_path(folder)
     if not isinstance(content, DataFrame):
         rows = content(path)
-        return Snapshot(folder, stored_files(spark, folder)), rows
+        return StoredFiles(folder, _files(spark, folder)), rows
     observation = Observation()
     counted = content.observe(observation, F.count(F.lit(1)).alias("rows"))
     counted.write.partitionBy(*partition_by).parquet(path)
-    snapshot = Snapshot(folder, stored_files(spark, folder), content.schema.jsonValue())
-    counts = _row_counts(spark, snapshot)
+    if partition_by and not list_files(spark, folder):
+        _write_empty(content, path, partition_by)
+    stored = StoredFiles(folder, _files(spark, folder), content.schema.jsonValue())
+    counts = _row_counts(spark, stored)
     rows, written = sum(counts.values()), observed(spark, observation).get("rows")
     if written is None:
         warnings.warn(f"{folder}: Spark has not counted the rows written; its files were not compared", stacklevel=2)
     elif written != rows:
         raise CbnetError(f"{folder}: {written:,} rows were written, but the files there have {rows:,}; run it again")
-    files = [StoredFile(file.name, file.bytes, counts.get(file.name, 0)) for file in snapshot.files]
-    return Snapshot(folder, files, snapshot.schema), rows
+    files = [StoredFile(file.name, file.bytes, counts.get(file.name, 0)) for file in stored.files]
+    return replace(stored, files=files), rows
 
 
-def stored_files(spark: SparkSession, folder: str) -> list[StoredFile]:
+def _write_empty(content: DataFrame, path: str, partition_by: Sequence[str]) -> None:
+    """Write a file without rows, as Spark does only for frames without partitions: readers need one for the schema."""
+    of = {name: "false" if isinstance(content.schema[name].dataType, BooleanType) else "0" for name in partition_by}
+    rest = StructType([column for column in content.schema if column.name not in of])
+    folder = "/".join(f"{name}={value}" for name, value in of.items())
+    content.sparkSession.createDataFrame([], rest).write.parquet(f"{path}/{folder}")
+
+
+def _files(spark: SparkSession, folder: str) -> list[StoredFile]:
     """Return the files that were written to a folder."""
     return [StoredFile(*file) for file in list_files(spark, folder).items()]
 
 
-def _row_counts(spark: SparkSession, snapshot: Snapshot) -> dict[str, int]:
+def _row_counts(spark: SparkSession, stored: StoredFiles) -> dict[str, int]:
     """Return the number of rows of each file, by their footers; files without rows may lack."""
-    local = {file.name: local_rows(f"{snapshot.folder}/{file.name}") for file in snapshot.files}
+    local = {file.name: _local_rows(f"{stored.folder}/{file.name}") for file in stored.files}
     if all(rows is not None for rows in local.values()):
         return {name: rows for name, rows in local.items() if rows is not None}
-    rows = snapshot.frame(spark).groupBy("_metadata.file_path").count().collect()
-    above = snapshot.folder.rpartition("/")[2] + "/"
+    rows = stored.frame(spark).groupBy("_metadata.file_path").count().collect()
+    above = stored.folder.rpartition("/")[2] + "/"
     return {unquote(path).partition(above)[2]: count for path, count in rows}
 
 
-def local_rows(path: str) -> int | None:
+def _local_rows(path: str) -> int | None:
     """Return the number of rows of a local Parquet file, -1 if it is none; None if the file is not local."""
     local = local_path(path)
     if local is None:
@@ -297,6 +346,6 @@ def local_rows(path: str) -> int | None:
         return -1
 
 
-def _without_patterns(path: str) -> str:
+def without_patterns(path: str) -> str:
     """Return a path that Spark does not take for a pattern."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)

@@ -41,10 +41,7 @@ def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
     assert counts == {"cheap": 1, "zug": 2, "new": 1}
     manifest = json.loads((out / "_cbnet.json").read_text())
     assert manifest["summary"] == summary
-    assert manifest["snapshots"] == {
-        name: read_result(spark, f"{out}/{name}").snapshot.folder.rpartition("/")[2]
-        for name in ("matches", "counts", "rejected")
-    }
+    assert manifest["folders"] == {name: name for name in ("matches", "counts", "rejected")}
 
 
 def test_rejected_rows_are_written_dropped_or_fail_the_job(cbnet, files, tmp_path, spark):

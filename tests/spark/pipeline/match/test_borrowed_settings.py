@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import AnalysisException
 
 from cbnet import Table
-from cbnet.errors import CbnetError
+from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.match_job import MatchJob, run_match
 from cbnet.pipeline.match.stored_matches import compact_batches
 from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.results import read_result
-from cbnet.spark import MatchStream, StreamJob, match, read_complete_batches, read_rule
+from cbnet.spark import MatchStream, StreamJob, match, read_rule
 
 SETTINGS = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",  # usual on S3
@@ -77,13 +76,14 @@ def test_two_jobs_cannot_write_to_a_folder_together(spark, folder):
         run_match(spark, job(folder, {"one": "x = 3"}), str(folder / "out"))
 
 
-def run_stream(spark, folder, out):
+def run_stream(spark, folder, out, **more):
     Table.build({"it": "x >= 0"}).save(folder / "table.cbt")
     task = StreamJob(
         messages=str(folder / "in"),
         format="json",
         tables=[str(folder / "table.cbt")],
         options={"maxFilesPerTrigger": "1"},
+        **more,
     )
     return MatchStream(spark, task, out, checkpoint=str(folder / "checkpoint")).run(once=True)
 
@@ -92,21 +92,19 @@ def run_stream(spark, folder, out):
 def test_stream_is_complete_and_is_compacted_without_loss(spark, folder):
     out, expected = str(folder / "out"), [(file, x) for file in range(2) for x in range(20)]
     assert run_stream(spark, folder, out).matches == 40
-    assert not [*(folder / "out").rglob("_SUCCESS")]
-    for batches in ("batch=0 batch=1", "batch=0-1"):
-        assert sorted((row.file, row.x) for row in read_complete_batches(spark, out).collect()) == expected
-        assert sorted(path.name for path in (folder / "out" / "matches").glob("batch=*")) == batches.split()
+    for batches in (["batch=0", "batch=1"], ["batch=1"]):
+        found = read_rule(spark, out, "it")
+        assert sorted((row.file, row.x) for row in found.collect()) == expected
+        assert sorted(path.parent.name for path in (folder / "out" / "matches").glob("batch=*/_SUCCESS")) == batches
         compact_batches(spark, out, 2)
 
 
 @pytest.mark.usefixtures("settings")
-def test_lost_file_of_a_batch_is_noticed_and_nothing_is_deleted(spark, folder):
+def test_lost_file_of_a_batch_stops_the_compaction(spark, folder):
     out = str(folder / "out")
     run_stream(spark, folder, out)
     next((folder / "out" / "matches" / "batch=0").rglob("*.parquet")).unlink()
-    with pytest.raises(AnalysisException, match="PATH_NOT_FOUND"):
-        read_complete_batches(spark, out)
-    with pytest.raises(AnalysisException, match="PATH_NOT_FOUND"):
+    with pytest.raises(CbnetError, match=r"the compaction has \d+ matches, not 40; nothing is deleted"):
         compact_batches(spark, out, 2)
     assert sorted(path.name for path in (folder / "out" / "matches").glob("batch=*")) == ["batch=0", "batch=1"]
 
@@ -129,9 +127,10 @@ def test_jobs_and_streams_write_to_other_file_systems(spark, folder, remote):
         assert run_match(spark, job(folder, {"one": "x = 3"}), f"{remote}/job").matches == 2
     assert sorted(row.file for row in read_rule(spark, f"{remote}/job", "one").collect()) == [0, 1]
     run_stream(spark, folder, f"{remote}/stream")
-    assert compact_batches(spark, f"{remote}/stream", 2) == 2
-    assert [path.name for path in (folder / "stream" / "matches").glob("batch=*")] == ["batch=0-1"]
+    assert sorted(path.name for path in (folder / "stream" / "matches").iterdir()) == ["batch=0", "batch=1"]
     assert read_rule(spark, f"{remote}/stream", "it").count() == 40
+    with pytest.raises(InputError, match="an object store cannot replace the folders of batches at once"):
+        run_stream(spark, folder, f"{remote}/stream", compact=2)
 
 
 def test_matching_gives_the_same_rows_with_any_settings(spark, borrowed):

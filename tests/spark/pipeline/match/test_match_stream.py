@@ -4,7 +4,11 @@ import json
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import duckdb
+import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 
@@ -13,7 +17,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network import ProcessNetwork, Settings
 from cbnet.pipeline.match import match_stream, stored_matches
 from cbnet.pipeline.match.stored_matches import compact_batches
-from cbnet.spark import MatchStream, StreamJob, TableVersions, read_complete_batches
+from cbnet.spark import MatchStream, StreamJob, TableVersions
 
 SMALL, LARGE = "x * 2 < 10", "x >= 5"
 
@@ -62,7 +66,6 @@ def test_every_file_is_matched_once_over_several_runs(spark, folders):
     assert stream(spark, folders).run(once=True).records == 10
     found = Counter((file, x) for file, x, _ in rows(spark, folders))
     assert found == Counter({(file, x): 1 for file in range(3) for x in range(5)})
-    assert read_complete_batches(spark, str(folders / "out")).count() == 15
 
 
 def test_new_table_matches_later_batches_and_rows_have_its_version(spark, folders):
@@ -84,20 +87,20 @@ def test_table_may_change_between_batches_of_one_run(spark, folders):
     assert [*by_version.values()] == [{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}]
 
 
-@pytest.mark.parametrize("dies", ["before it writes", "after it has written"])
+@pytest.mark.parametrize("dies", ["before its folder appears", "after it has written"])
 def test_replayed_batch_uses_its_first_table_version(spark, folders, monkeypatch, dies):
     """The stream dies in batch 0, and the table is exchanged before it is started again."""
-    write = match_stream.write_batch
+    publish = match_stream.publish
 
-    def failing(matches, folder):
+    def failing(spark, out, draft):
         if dies == "after it has written":
-            write(matches, folder)
+            publish(spark, out, draft)
         raise CbnetError("died")
 
-    monkeypatch.setattr(match_stream, "write_batch", failing)
+    monkeypatch.setattr(match_stream, "publish", failing)
     with pytest.raises(CbnetError, match="died"):
         stream(spark, folders).run(once=True)
-    monkeypatch.setattr(match_stream, "write_batch", write)
+    monkeypatch.setattr(match_stream, "publish", publish)
     save_table(folders, LARGE)
     write_file(folders, 1)
     summary = stream(spark, folders).run(once=True)
@@ -174,41 +177,58 @@ def test_stream_may_fail_or_drop_rows_that_are_not_messages(spark, folders):
 def test_compaction_keeps_every_match_and_few_folders(spark, folders):
     for number in range(1, 6):
         write_file(folders, number)
-    expected = {(file, x) for file in range(6) for x in range(5)}
+    expected = sorted((file, x) for file in range(6) for x in range(5))
     assert stream(spark, folders, compact=3).run(once=True).batches == 6
-    names = sorted(path.name for path in (folders / "out" / "matches").glob("batch=*"))
-    assert names == ["batch=0-2", "batch=3", "batch=4", "batch=5"]
-    assert {(file, x) for file, x, _ in rows(spark, folders)} == expected  # a plain reader
+    assert batches(folders) == [2, 3, 4, 5]
+    assert read_by_all(spark, folders) == expected
     assert compact_batches(spark, str(folders / "out"), 5) == 2
-    found = read_complete_batches(spark, str(folders / "out"))
-    assert sorted((row.file, row.x) for row in found.collect()) == sorted(expected)
+    assert batches(folders) == [2, 4, 5]
+    assert read_by_all(spark, folders) == expected
     assert compact_batches(spark, str(folders / "out"), 5) == 0
+    with pytest.raises(InputError, match="the stream was started with 2 buckets"):
+        MatchStream(spark, replace(stream(spark, folders)._job, buckets=0), str(folders / "out")).run(once=True)
 
 
-def test_crash_during_compaction_loses_and_repeats_nothing(spark, folders, monkeypatch):
+def batches(folder):
+    return sorted(int(path.name.removeprefix("batch=")) for path in (folder / "out" / "matches").iterdir())
+
+
+def read_by_all(spark, folder):
+    """Return the rows that every tool reads, in order; None if it is an error for each."""
+    top = folder / "out" / "matches"
+    if not top.exists():
+        return None
+    found = [
+        [(row.file, row.x) for row in spark.read.parquet(str(top)).collect()],
+        [(row["file"], row["x"]) for row in pq.read_table(top).to_pylist()],
+        pl.read_parquet(top / "**" / "*.parquet").select("file", "x").rows(),
+        duckdb.connect().execute(f"select file, x from '{top}/**/*.parquet'").fetchall(),
+    ]
+    assert len({str(sorted(rows)) for rows in found}) == 1
+    return sorted(found[0])
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_crash_during_compaction_loses_and_repeats_nothing(spark, folders, monkeypatch, step):
+    """At each rename: the matches are there, or hidden until the next start."""
     write_file(folders, 1)
     stream(spark, folders).run(once=True)
-    out, expected = str(folders / "out"), {(file, x) for file in range(2) for x in range(5)}
+    renames, expected = [], sorted((file, x) for file in range(2) for x in range(5))
 
-    def found():
-        return sorted((row.file, row.x) for row in read_complete_batches(spark, out).collect())
+    def rename(spark, source, target, kind=stored_matches.rename):
+        if len(renames) == step:
+            raise CbnetError("died")
+        renames.append(target)
+        kind(spark, source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stored_matches, "delete", die)  # the new folder is written, the old ones are still there
+        patch.setattr(stored_matches, "rename", rename)
         with pytest.raises(CbnetError):
-            compact_batches(spark, out, 2)
-    assert found() == sorted(expected)
-    (folders / "out" / "matches" / "batch=0-1" / "_cbnet.json").unlink()  # the new folder is not complete
-    assert found() == sorted(expected)
-    assert compact_batches(spark, out, 2) == 2
-    assert found() == sorted(expected)
-    assert [path.name for path in (folders / "out" / "matches").glob("batch=*")] == ["batch=0-1"]
-
-
-def die(_, path):
-    """Do not delete a folder."""
-    if not path.endswith(".json"):
-        raise CbnetError("died")
+            compact_batches(spark, str(folders / "out"), 2)
+    assert read_by_all(spark, folders) == (None if step else expected)
+    stream(spark, folders).run(once=True)
+    assert read_by_all(spark, folders) == expected
+    assert batches(folders) == ([0, 1] if step < 2 else [1])
 
 
 def test_versions_in_a_batch_function_of_the_user_survive_a_replay(spark, folders):
@@ -295,7 +315,7 @@ def test_messages_of_a_live_network_are_matched_although_a_process_of_spark_star
                     client.publish({"x": x, "file": x * 10})
                 client.publish({"x": 0, "file": "none"})
                 client.flush()
-            wait_until(lambda: len(whole_rows(spark, folders)) == 6 or running.done())
+            wait_until(lambda: len(whole_rows(folders)) == 6 or running.done())
         finally:
             for query in spark.streams.active:
                 query.stop()
@@ -303,12 +323,13 @@ def test_messages_of_a_live_network_are_matched_although_a_process_of_spark_star
     assert (summary.records, summary.matches) == (9, 6)
     assert summary.source == {"taken": 9, "lost": 0, "misfits": 1}
     assert remarks[0] == "a process of Spark took more than 10 s to start: the stream is started once more"
-    assert sorted(whole_rows(spark, folders)) == [(0, -1), *((x, x * 10) for x in range(5))]
+    assert sorted(whole_rows(folders)) == [(0, -1), *((x, x * 10) for x in range(5))]
 
 
-def whole_rows(spark, folder):
-    found = read_complete_batches(spark, str(folder / "out"))
-    return [(row.x, -1 if row.file is None else row.file) for row in found.collect()] if found else []
+def whole_rows(folder):
+    top = folder / "out" / "matches"
+    found = pl.read_parquet(top / "**" / "*.parquet").select("x", "file").rows() if top.exists() else []
+    return [(x, -1 if file is None else file) for x, file in found]
 
 
 def wait_until(is_so):

@@ -1,18 +1,18 @@
+import re
 from collections import Counter
 
 import pytest
 
 from cbnet.errors import InputError
 from cbnet.pipeline.match.stored_matches import (
-    batch_path,
     bucket_of,
     bucketed,
     compact_batches,
-    complete_batch,
+    draft_batch,
+    partitions,
     rule_counts,
-    write_batch,
 )
-from cbnet.pipeline.spark.results import Provenance, read_result, write_result
+from cbnet.pipeline.spark.results import Provenance, publish, read_result, write_manifest, write_result
 from cbnet.spark import read_rule
 
 BUCKETS = 4
@@ -33,8 +33,8 @@ def folder(spark, matches, tmp_path_factory):
 def write(frame, path, buckets):
     """Write matches as a job does."""
     rows = bucketed(frame, buckets)
-    provenance = Provenance("match/matches", {"buckets": buckets})
-    write_result(rows.sparkSession, rows, str(path), provenance, partition_by=["bucket"] if buckets else [])
+    provenance, out, name = Provenance("match/matches", {"buckets": buckets}), str(path.parent), path.name
+    write_result(rows.sparkSession, rows, out, name, provenance, partition_by=partitions(rows))
 
 
 def test_each_bucket_is_one_file_sorted_by_rule(spark, folder, matches):
@@ -73,33 +73,27 @@ def test_one_rule_is_read_from_its_bucket_only(spark, folder):
     """The number of buckets is not the usual one, and is in the manifest."""
     own = read_rule(spark, str(folder.parent), "rule-3")
     assert sorted(row.id for row in own.collect()) == [*range(3, 300, 11)]
-    [file] = own.inputFiles()
-    assert f"/bucket={bucket_of('rule-3', BUCKETS)}/" in file
+    plan = own._jdf.queryExecution().executedPlan().toString()
+    assert re.search(rf"PartitionFilters: \[.*\(bucket#\d+ = {bucket_of('rule-3', BUCKETS)}\)", plan)
     assert read_rule(spark, str(folder.parent), "rule-99").count() == 0
 
 
-@pytest.mark.parametrize("numbers", [[3, 0, 5], [2, 0, 0]])
-def test_one_rule_is_read_from_batches_with_different_buckets(spark, matches, tmp_path, numbers):
-    rows = spark.createDataFrame(matches, "id int, rule string")
-    for batch, buckets in enumerate(numbers):
+@pytest.mark.parametrize("buckets", [3, 0])
+def test_one_rule_is_read_from_batches(spark, matches, tmp_path, buckets):
+    rows, out = spark.createDataFrame(matches, "id int, rule string"), str(tmp_path)
+    write_manifest(spark, out, {"buckets": buckets})
+    for batch in range(3):
         part = bucketed(rows.where(rows.id % 3 == batch), buckets)
-        write_batch(part, batch_path(str(tmp_path), batch))
-        complete_batch(spark, batch_path(str(tmp_path), batch), part.schema.jsonValue(), 100, buckets)
+        publish(spark, out, draft_batch(spark, part, out, batch, batch, buckets))
     for merged in (0, 3):
-        assert compact_batches(spark, str(tmp_path), 3 if merged else 0) == merged
-        own = read_rule(spark, str(tmp_path), "rule-3").collect()
-        assert sorted(row.id for row in own) == [*range(3, 300, 11)]
+        assert compact_batches(spark, out, 3 if merged else 0) == merged
+        own = read_rule(spark, out, "rule-3")
+        assert sorted(row.id for row in own.collect()) == [*range(3, 300, 11)]
 
 
 def test_folder_without_matches_is_an_error(spark, tmp_path):
     with pytest.raises(InputError, match="there are no complete matches"):
         read_rule(spark, str(tmp_path), "a")
-
-
-def test_matches_of_version_0_2_are_refused(spark, tmp_path):
-    write(spark.range(2).withColumnRenamed("id", "interface"), tmp_path / "matches", 0)
-    with pytest.raises(InputError, match=r"written by cbnet 0.2; run the job again"):
-        read_rule(spark, str(tmp_path), 1)
 
 
 def test_integer_rules_have_buckets(spark, tmp_path):

@@ -7,7 +7,7 @@ from support.crowds import behind, minimal
 from support.pipeline_runs import rows_of
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.network.service.network_file import read_folder, snapshot_folder
+from cbnet.network.service.network_file import read_folder
 from cbnet.pipeline.run.configuration import read_config
 from cbnet.pipeline.run.leftovers import clean, leftovers
 from cbnet.pipeline.run.plan import Selection, StageState, states
@@ -53,8 +53,8 @@ def stored(spark, config, stage):
 
 
 def files_of(folder):
-    """Return the files of the snapshot of a folder, without its manifest and checksums."""
-    files = [path for path in snapshot_folder(folder).rglob("*") if path.is_file() and path.name[0] not in "._"]
+    """Return the files of a folder, without its manifest and checksums."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name[0] not in "._"]
     return {path.name: path.read_bytes() for path in files}
 
 
@@ -146,8 +146,8 @@ def test_only_stale_and_new_stages_run(spark, tmp_path):
             assert row["kept"] <= facts["distinct"]["distinct"][name] <= row["descriptors"]
     counted = stored(spark, config, "all_routers").where("interface is null").groupBy().sum("kept").first()[0]
     assert facts["router_tables/marks"]["entries"][0] == counted
-    assert {file.name for file in (tmp_path / "run" / "tables").glob("*/*.cbt")} == {"3.cbt", "0.cbt"}
-    live = snapshot_folder(tmp_path / "run" / "live")
+    assert {file.name for file in (tmp_path / "run" / "tables").glob("*.cbt")} == {"3.cbt", "0.cbt"}
+    live = tmp_path / "run" / "live"
     assert "trees" not in (live / "network.toml").read_text()
     assert (live / "tables" / "3.cbt").exists()
     assert read_folder(tmp_path / "run" / "live").trees == 2
@@ -158,13 +158,13 @@ def test_result_without_a_manifest_is_computed_again(spark, tmp_path):
     assert new_stages(config, spark) == MADE
     whole = [*run(config, no_session)][-1].result.facts["rows"][0]
     assert (whole["descriptors"], whole["kept"], whole["destinations"]) == (0, 0, 4)  # of nobody
-    next((tmp_path / "run" / "loads").glob("*/_cbnet.json")).unlink()
+    (tmp_path / "run" / "loads" / "_cbnet.json").unlink()
     assert new_stages(config, spark) == ["loads"]
 
 
 def test_lost_part_file_is_noticed_and_computed_again(spark, copied, tmp_path):
     before = rows_of(spark, copied.out, "population")
-    lost = next((tmp_path / "run" / "population").glob("_snapshot-*/part-*.parquet"))
+    lost = next((tmp_path / "run" / "population").glob("part-*.parquet"))
     lost.unlink()
     damaged = {each.name: each.reason for each in states(copied) if each.state is StageState.DAMAGED}
     assert damaged.keys() == {"population"}
@@ -186,11 +186,8 @@ def test_crash_between_write_and_switch_leaves_the_old_result(spark, copied, tmp
             [*run(copied, lambda: spark, selection=Selection(only=["table1"], force=True))]
     assert {*state_of(copied).values()} == {StageState.DONE}
     assert rows_of(spark, copied.out, "table1") == before
-    (leftover,) = leftovers(copied)
-    assert leftover.startswith("table1/_snapshot-")
-    assert clean(copied).keys() == {leftover}
-    assert {*state_of(copied).values()} == {StageState.DONE}
-    next((tmp_path / "run" / "table1").glob("*/_cbnet.json")).unlink()
+    assert leftovers(copied) == {}
+    (tmp_path / "run" / "table1" / "_cbnet.json").unlink()
     assert new_stages(copied, spark) == ["table1"]
     assert leftovers(copied) == {}
 
@@ -300,15 +297,16 @@ def test_rows_are_the_same_at_uris_in_a_session_with_other_settings(spark, borro
             assert rows_of(spark, there.out, one.name) == rows_of(spark, traced.out, one.name), one.name
     here = Path(traced.out)
     assert files_of(tmp_path / "b" / "tables") == files_of(here / "tables") != {}
-    networks = [read_folder(folder / "live") for folder in (here, tmp_path / "b")]
+    copy = read_result(spark, f"{there.out}/live").stored.folder.removeprefix(there.out).lstrip("/")
+    networks = [read_folder(live) for live in (here / "live", tmp_path / "b" / copy)]
     assert {len(network.graph) for network in networks} == {6}
     assert networks[0].data.tables.keys() == networks[1].data.tables.keys() != set()
     assert {each.state for each in states(there, spark)} == {StageState.DONE}
-    next((tmp_path / "b" / "loads").glob("_snapshot-*/part-*.parquet")).unlink()
+    next((tmp_path / "b" / "loads").rglob("part-*.parquet")).unlink()
     assert {each.name for each in states(there, spark) if each.state is StageState.DAMAGED} == {"loads"}
     with locked(spark, there.out), pytest.raises(CbnetError, match="is in use by another run"):
         new_stages(there, spark)
-    (tmp_path / "b" / "old" / "_snapshot-000001-00aa").mkdir(parents=True)
+    shutil.copytree(tmp_path / "b" / "fib", tmp_path / "b" / "old")
     assert {*clean(there, spark)} == {"old"}
     assert new_stages(there, spark) == ["loads"]
 

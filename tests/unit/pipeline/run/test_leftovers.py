@@ -19,12 +19,12 @@ def out(tmp_path):
     """A folder with results of stages that the configuration has, and others."""
     top = tmp_path / "run"
     for stage in ("population", "folded/8", "folded/16", "old", "rejected/bookmarks"):
-        folder = top / stage / "_snapshot-000002-00bb"
+        folder = top / stage
         folder.mkdir(parents=True)
         (folder / "part-0.parquet").write_text("x" * 100)
         manifest = {"stage": stage, "version": 1, "parameters": {}, "inputs": {}, "cost": {}, "facts": {}, "origin": {}}
         manifest |= {
-            "snapshot": "_snapshot-000002-00bb",
+            "run": "",
             "files": [],
             "schema": None,
             "rows": 0,
@@ -45,15 +45,21 @@ def test_stages_that_no_longer_belong_are_named(config):
     assert 100 < found["old"] < 1000  # the rows and the manifest
 
 
-def test_other_snapshots_are_named_and_files_of_others_are_not(config, out):
-    # A snapshot before the current one, and two that were abandoned: of loads, in its first run.
-    old = ("population/_snapshot-000001-00ee", "population/_snapshot-000003-00cc", "loads/_snapshot-000001-00dd")
-    for name in old:
-        (out / name).mkdir(parents=True)
-        (out / name / "part-1.parquet").write_text("y" * 7)
+def test_files_of_a_killed_run_are_named(config, out):
+    (out / "_new" / "folded" / "8").mkdir(parents=True)
+    (out / "_new" / "folded" / "8" / "part-1.parquet").write_text("y" * 7)
     (out / "population" / "notes.txt").write_text("z")
-    found = leftovers(config)
-    assert {name: found[name] for name in found if name.startswith(("population", "loads"))} == dict.fromkeys(old, 7)
+    assert leftovers(config) == {**leftovers(config), "_new": 7}
+    assert not any(name.startswith("population") for name in leftovers(config))
+
+
+def test_result_that_a_killed_run_was_replacing_is_put_back(config, out):
+    (out / "_old").mkdir()
+    (out / "population").rename(out / "_old" / "population")
+    assert "_old" in leftovers(config)
+    clean(config)
+    assert (out / "population" / "part-0.parquet").exists()
+    assert not (out / "_old").exists()
 
 
 def test_clean_deletes_leftovers_and_nothing_else(config, out):
@@ -61,8 +67,9 @@ def test_clean_deletes_leftovers_and_nothing_else(config, out):
     assert clean(config) == before
     assert leftovers(config) == clean(config) == {}
     kept = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
-    current = [f"{stage}/_snapshot-000002-00bb" for stage in ("population", "folded/8")]
-    of_stages = {f"{folder}/{name}" for folder in current for name in ("part-0.parquet", "_cbnet.json")}
+    of_stages = {
+        f"{stage}/{name}" for stage in ("population", "folded/8") for name in ("part-0.parquet", "_cbnet.json")
+    }
     assert kept == {"mine/_cbnet.json", "notes.txt"} | of_stages
 
 

@@ -2,13 +2,13 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.pipeline.run.scaling import descriptors_of, measured_costs
-from cbnet.pipeline.spark.results import Provenance, Snapshot, StoredFile, StoredResult
+from cbnet.pipeline.spark.results import Provenance, StoredFile, StoredFiles, StoredResult
 
 
 def stored(name, rows, size, master="local[2]", **cost):
-    snapshot = Snapshot("snapshot-1", [StoredFile("part-0", size, rows)])
+    stored = StoredFiles("folder", [StoredFile("part-0", size, rows)])
     cost = {"java_cpu_seconds": 0.0, "python_cpu_seconds": 0.0, "shuffle_bytes": 0, "tasks": 1} | cost
-    return StoredResult(name, Provenance(name), snapshot, rows, 1.0, "", cost, origin={"master": master})
+    return StoredResult(name, Provenance(name), stored, rows, 1.0, "", cost, origin={"master": master})
 
 
 RESULTS = {
