@@ -75,10 +75,6 @@ class RequestOptions:
         hint = f'choose a number of 64 bits, or a string of up to {MAX_ID_LENGTH} characters: "{name}": 1'
         raise InputError(f"no {name}" if value is None else f"{name}: {value!r} is not valid", hint=hint)
 
-    def id(self) -> int | str:
-        """Return the id that a client has chosen for a subscription or an offer."""
-        return self.reference("id")
-
     def message(self, hint: str) -> Message:
         """Return the member `message`, within the limits of a message; hint: an example."""
         members = self._values.get("message")

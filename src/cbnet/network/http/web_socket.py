@@ -156,7 +156,7 @@ class _Session:
 
     async def _subscribe(self, members: Members) -> Members:
         options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable", "from", "group"))
-        id, predicate, durable = options.id(), await options.predicate("predicate"), options.text("durable")
+        id, predicate, durable = options.reference("id"), await options.predicate("predicate"), options.text("durable")
         if id in self._subscriptions:
             raise InputError(f"the id {id!r} is in use", hint="choose another one, or unsubscribe first")
         if not predicate and not durable:
@@ -172,7 +172,7 @@ class _Session:
     async def _unsubscribe(self, members: Members) -> Members:
         options = RequestOptions(members, ("id",))
         await self._subscription(options).unsubscribe()
-        del self._subscriptions[options.id()]
+        del self._subscriptions[options.reference("id")]
         return {"op": "unsubscribed"}
 
     async def _acknowledge(self, members: Members) -> None:
@@ -191,9 +191,9 @@ class _Session:
         return {"op": "traced", **await traced(self._client, members)}
 
     def _subscription(self, options: RequestOptions) -> AsyncSubscription:
-        subscription = self._subscriptions.get(options.id())
+        subscription = self._subscriptions.get(options.reference("id"))
         if subscription is None:
-            raise InputError(f"no subscription {options.id()!r}", hint="use the id of a `subscribe`")
+            raise InputError(f"no subscription {options.reference('id')!r}", hint="use the id of a `subscribe`")
         return subscription
 
     # --- deliveries
@@ -266,7 +266,7 @@ class _Offers:
     async def offer(self, members: Members) -> Members:
         """Offer items; requests for them are sent to the client."""
         options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout"))
-        id, predicate = options.id(), await options.predicate("predicate")
+        id, predicate = options.reference("id"), await options.predicate("predicate")
         if id in self._offers:
             raise InputError(f"the id {id!r} is in use", hint="choose another one, or withdraw first")
         if not predicate:
@@ -290,7 +290,7 @@ class _Offers:
 
     async def withdraw(self, members: Members) -> Members:
         """End an offer."""
-        id = RequestOptions(members, ("id",)).id()
+        id = RequestOptions(members, ("id",)).reference("id")
         if id not in self._offers:
             raise InputError(f"no offer {id!r}", hint="use the id of an `offer`")
         await self._offers.pop(id).withdraw()
