@@ -54,10 +54,6 @@ def _is_elsewhere(entry: Entry, code: int) -> bool:
     return has_begun and code in (ReasonCode.OTHER_HISTORY, ReasonCode.NO_HISTORY)
 
 
-def _ignore(_: int) -> None:
-    """Do nothing: messages of a replay are acknowledged when they are received."""
-
-
 class ClientInbox:
     """The owner of the link of one client."""
 
@@ -264,7 +260,8 @@ class ClientInbox:
     def _delivered_durable(self, frame: frames.DurableDeliver) -> None:
         subscription = self.subscriptions.get(frame.id)
         if subscription is not None:
-            acknowledge = _ignore if subscription.is_replay else subscription.acknowledge
+            # Messages of a replay are acknowledged when they are received.
+            acknowledge = (lambda _: None) if subscription.is_replay else subscription.acknowledge
             self._queue({frame.id: [DurableDelivery(frame, acknowledge)]})
 
     def _lost_durable(self, frame: frames.DurableLost) -> None:

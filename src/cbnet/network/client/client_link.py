@@ -395,7 +395,8 @@ class ClientLink:
     async def _connect(self, address: Address, *, is_new: bool) -> None:
         """Open a connection, and wait until it closes."""
         async with asyncio.timeout(_DEAD):
-            connection: Connection = await self.dial(self._new_connection, address)
+            output = LinkOutput(_MAX_QUEUED, _MAX_QUEUED)
+            connection: Connection = await self.dial(lambda: Connection(self, output), address)
         self._last_received = self._loop.time()
         self.reconnects += is_new
         try:
@@ -411,9 +412,6 @@ class ClientLink:
             self.problem = connection.end_reason
         if isinstance(connection.error, SSLError):
             self._refusal = NotTrusted(tls_error_text(connection.error, str(address)))
-
-    def _new_connection(self) -> Connection:
-        return Connection(self, LinkOutput(_MAX_QUEUED, _MAX_QUEUED))
 
     def _check_refusals(self, address: Address) -> None:
         """Give up if all routers refuse this client."""

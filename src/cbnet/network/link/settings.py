@@ -101,7 +101,8 @@ class Settings:
         """Identifier of the trees, which all routers of a network must share to forward each other's packets."""
         if self.scheme != "multitree":
             return self.scheme
-        return f"multitree:{len(self.roots)} of {_digest(self.roots)}" if self.roots else f"multitree:{self.trees}"
+        digest = sha256("\n".join(self.roots).encode()).hexdigest()[:16]  # the list may be too long for a `Hello`
+        return f"multitree:{len(self.roots)} of {digest}" if self.roots else f"multitree:{self.trees}"
 
 
 def _check_history(predicate: str) -> None:
@@ -123,8 +124,3 @@ def check_scheme(name: str) -> None:
     if name not in LIVE_SCHEMES:
         hint = f"use {' or '.join(LIVE_SCHEMES)}; `cbnet lab simulate` has the schemes of the papers"
         raise InputError(f"unknown scheme {name!r} of a live network", hint=hint)
-
-
-def _digest(names: tuple[str, ...]) -> str:
-    """Return a short hash of names: the list may be too long for a `Hello`."""
-    return sha256("\n".join(names).encode()).hexdigest()[:16]

@@ -96,12 +96,6 @@ def with_checksum(table: str, *row: Any) -> Row:
     return *row, checksum((table, *row))
 
 
-def without_checksum(table: str, *stored: Any) -> Row | None:
-    """Return a stored row without its checksum; None if it is damaged, or belongs to another table."""
-    row = stored[:-1]
-    return row if checksum((table, *row)) == stored[-1] else None
-
-
 def log_damage(place: Mapping[str, str], what: str, position: int) -> None:
     """Log a damaged message, found while a router is running; place: of the journal."""
     log(logging.ERROR, "journal damaged", **place, reason=what, position=position)
@@ -252,11 +246,10 @@ def _recover_cursors(select: Select, state: journal.RecoveredState) -> None:
 
 def table_rows(select: Select, table: str) -> Iterator[Row]:
     """Yield the rows of a table, in the order of their keys."""
-    for stored in select(f"SELECT * FROM {table} ORDER BY 1"):
-        row = without_checksum(table, *stored)
-        if row is None:
-            raise JournalDamageError(f"row {stored[0]!r} of table {table} has a wrong checksum")
-        yield row
+    for *row, found in select(f"SELECT * FROM {table} ORDER BY 1"):
+        if checksum((table, *row)) != found:  # damaged, or of another table
+            raise JournalDamageError(f"row {row[0]!r} of table {table} has a wrong checksum")
+        yield tuple(row)
 
 
 def _decoded(data: Any, kind: type[_Decoded], table: str, key: Any) -> _Decoded:
