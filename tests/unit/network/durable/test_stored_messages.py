@@ -10,7 +10,7 @@ from support.memory_networks import sent
 
 from cbnet.errors import InputError
 from cbnet.language.syntax.parser import parse
-from cbnet.network.client.durable.durable_messages import peek, selection, take
+from cbnet.network.client.durable.durable_messages import MessageSelection, peek, take
 from cbnet.network.durable.subscriptions import stored_messages
 from cbnet.network.errors import Refused
 from cbnet.network.logs import open_audit_log, use_audit_log
@@ -79,17 +79,21 @@ class Net(GuardedRouter):
         return ask
 
     def peek(self, predicate="", first=1, count=None, *, name="billing", account=None, link=ANN):
-        chosen = selection(name, account, predicate, first, count)
+        chosen = MessageSelection(name, account, predicate, first, count)
         return asyncio.run(peek(self.query(link), chosen))
 
     def values(self, *args, **options):
         return [each.message["x"] for each in self.peek(*args, **options)]
 
     def move(self, predicate="", first=1, count=None, *, source="billing", to="other", account=None, link=ANN):
-        return asyncio.run(take(self.query(link), DurableMove, selection(source, account, predicate, first, count), to))
+        return asyncio.run(
+            take(self.query(link), DurableMove, MessageSelection(source, account, predicate, first, count), to)
+        )
 
     def purge(self, predicate="", first=1, count=None, *, account=None, link=ANN):
-        return asyncio.run(take(self.query(link), DurablePurge, selection("billing", account, predicate, first, count)))
+        return asyncio.run(
+            take(self.query(link), DurablePurge, MessageSelection("billing", account, predicate, first, count))
+        )
 
 
 @pytest.fixture(params=[256, 2])
@@ -195,7 +199,7 @@ def test_a_message_that_arrives_meanwhile_is_not_concerned(net):
         calls.append(kind)
         return await ask(kind, *members)
 
-    assert asyncio.run(take(slow, DurablePurge, selection("billing", None, "", 1, None))) == 6
+    assert asyncio.run(take(slow, DurablePurge, MessageSelection("billing", None, "", 1, None))) == 6
     assert net.values() == list(range(7, 6 + len(calls)))
     assert len(calls) == 2
 
