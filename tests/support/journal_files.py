@@ -9,6 +9,7 @@ from cbnet.network.durable.home_log.journal import (
     Append,
     Committed,
     Entry,
+    JournalStatistics,
     OpenJournal,
     Read,
     SaveCursor,
@@ -18,7 +19,6 @@ from cbnet.network.durable.home_log.journal import (
     Stalled,
     Stretch,
 )
-from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.protocol.frames import DurableLimits
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet.network.durable import home
-from cbnet.network.durable.home_log.verdicts import HomeVerdict, judge
+from cbnet.network.durable.home import HomeVerdict, judge
 from cbnet.network.durable.publisher_windows import PublisherWindow
 from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet_lab.bench.plan_options import Routing

@@ -24,7 +24,7 @@ from cbnet.network.durable.accounts.ended_subscriptions import EndedSubscription
 from cbnet.network.durable.histories.history import StartPoint, no_history
 from cbnet.network.durable.histories.replays import HistoryScan, Replays, scan_key
 from cbnet.network.durable.home import Home
-from cbnet.network.durable.home_log.account_use import AccountUse
+from cbnet.network.durable.home_log.cursor import AccountUse
 from cbnet.network.durable.home_log.journal import (
     HISTORY_ID,
     DropSubscription,

@@ -27,8 +27,7 @@ from cbnet.network.durable.durable_registry import DurableRegistry
 from cbnet.network.durable.held_home import HeldHome
 from cbnet.network.durable.histories.followers import Followers
 from cbnet.network.durable.histories.history import no_history
-from cbnet.network.durable.home_log.journal import BackedUp, JournalEvent, OpenJournal, Standby
-from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
+from cbnet.network.durable.home_log.journal import BackedUp, JournalEvent, JournalStatistics, OpenJournal, Standby
 from cbnet.network.durable.publications import Publications, publisher_incarnation
 from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.durable.runs.published_runs import PublishedRuns

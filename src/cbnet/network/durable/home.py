@@ -8,7 +8,7 @@
 A message of a durable publisher names its predecessor that this home must store, if that is not settled. So the
 messages of a publisher are stored in the order of their numbers, even if the network has reordered them. The numbers
 stored are saved in the same transaction, so a message that is sent again is stored once. A full subscription of the
-publisher's account refuses it for all; one of another account loses it (`verdicts`). A message that was refused for all
+publisher's account refuses it for all; one of another account loses it (`judge`). A message that was refused for all
 is refused again, as its publisher has received the refusal; these refusals are in memory only, until a restart.
 
 A message is in the log of the home once, with the subscriptions that it matches. Plain messages are stored in the order
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -29,13 +29,67 @@ from cbnet.network.durable.home_log.journal import HISTORY_ID, SaveWindow
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.message_run import Run
-from cbnet.network.durable.home_log.verdicts import HomeVerdict, LogReader, judge
 from cbnet.network.durable.publisher_windows import PublisherWindow, PublisherWindows, RefusedMessages
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.durable_frames import MAX_REFUSING
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import Packet, Refusals, Stored, StoredEntry
+from cbnet.network.protocol.frames import DurableMark, Packet, Refusals, Stored, StoredEntry
+
+if TYPE_CHECKING:
+    from cbnet.network.durable.histories.history import History
+    from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
+
+
+LogReader: TypeAlias = "DurableSubscription | History"  # a subscription of the log
+
+
+class HomeVerdict(NamedTuple):
+    """Which subscriptions of a home store a message."""
+
+    taking: Sequence[LogReader] = ()
+    refusing: Sequence[LogReader] = ()  # of other accounts than the publisher's
+    problem: str = ""  # why it is stored for none
+
+    @property
+    def refusals(self) -> Refusals | None:
+        """The refusals of subscriptions of other accounts, if there are any."""
+        if not self.refusing:
+            return None
+        return Refusals(len(self.refusing), [each.owner for each in self.refusing[:MAX_REFUSING]])
+
+
+def judge(subscriptions: Sequence[LogReader], size: int, mark: DurableMark) -> HomeVerdict:
+    """Return the verdict on a message of some size for the subscriptions that match it.
+
+    refuses                                                     the message is
+    a subscription of the publisher's account                   refused: stored for no subscription of this home
+    one of another account that the publisher requires          refused
+    others                                                      stored for the rest; the receipt counts the others
+
+    A publisher may require all subscriptions. Clients without accounts share one.
+    """
+    reasons = {each.id: reason for each in subscriptions if (reason := each.refusal(size))}
+    if not reasons:
+        return HomeVerdict(subscriptions)
+    refusing = [each for each in subscriptions if each.id in reasons]
+    own = next((reasons[each.id] for each in refusing if each.owner[0] == mark.account), "")
+    if own:
+        return HomeVerdict(problem=own[:MAX_REASON_LENGTH])
+    if mark.required is None:
+        return HomeVerdict(refusing=refusing, problem=_refused_by(len(refusing)))
+    required = next((each.owner for each in refusing if each.owner in mark.required), None)
+    if required is not None:
+        account, name = required
+        return HomeVerdict(problem=f"durable subscription {name} of account {account!r} refuses it")
+    return HomeVerdict([each for each in subscriptions if each.id not in reasons], refusing)
+
+
+def _refused_by(count: int) -> str:
+    subscriptions = "durable subscription" if count == 1 else "durable subscriptions"
+    return f"{count:,} {subscriptions} of other accounts {'refuses' if count == 1 else 'refuse'} it"
+
 
 _MAX_HELD_BYTES = 1 << 24  # of messages that are held back
 _HELD_OVERHEAD = 1_000  # bytes of such a message without its content

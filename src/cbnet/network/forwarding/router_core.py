@@ -7,14 +7,36 @@ fib, offer_fib: interface ─► predicate
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from cbnet.network.forwarding.forwarding_table import Fib
-from cbnet.network.forwarding.home_routers import HomeRouters
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.security.access import Access
+
+
+class HomeRouters:
+    """The homes with another name than the router that holds them."""
+
+    def __init__(self) -> None:
+        self.changes = 0  # of the router of a home
+        self._routers: dict[str, str] = {}
+
+    def set(self, home: str, router: str) -> None:
+        """Record the router that holds a home."""
+        if router != self._routers.get(home, home):
+            self.changes += 1
+            if router == home:
+                del self._routers[home]
+            else:
+                self._routers[home] = router
+
+    def of(self, homes: Collection[str]) -> Collection[str]:
+        """Return the routers that hold some homes."""
+        return {self._routers.get(home, home) for home in homes} if self._routers else homes
 
 
 class RouterCore:

@@ -124,7 +124,7 @@ class LinkRecord(RecordFrame, tag=5):
     changes: Number  # of the links in this incarnation; a renewal changes nothing
     age: Number  # ms
     neighbours: Neighbours
-    # Of a gateway: the path from the root of the gateway tree to itself; see `gateway_tree`.
+    # Of a gateway: the path from the root of the gateway tree to itself; see `network.router.gateway`.
     path: GatewayPath = []  # noqa: RUF012  # msgspec copies it for each frame
     signature: Signature = b""
 

@@ -17,7 +17,7 @@ and requests that match cross over:
     report     of a traced message in another domain; it goes to the gateway there, and on to the domain that the
                message came from
 
-The gateways agree on a tree (`gateway_tree`): in a cycle of domains, withdrawn filters would never expire, and
+The gateways agree on a tree (`tree_position`): in a cycle of domains, withdrawn filters would never expire, and
 acknowledgements would wait for each other. A gateway that is not active announces nothing and delays nothing.
 
 When the tree changes, a gateway stays active on its previous sides for some seconds, until the registrations that the
@@ -26,10 +26,10 @@ new tree needs are known in all domains. The temporary cycle ends with this over
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -40,9 +40,51 @@ from cbnet.network.link.context import Action
 from cbnet.network.protocol.fields import MAX_GATEWAYS, check_name
 from cbnet.network.protocol.frames import Hop, NoItem, Packet, ReplyFrame, Request, TraceReport
 from cbnet.network.protocol.message_frames import Steps, with_step
-from cbnet.network.router.gateway_tree import Path, TreePosition, tree_position
 from cbnet.network.router.outside import FilterChange, Outside
 from cbnet.network.router.router import Router
+
+Path: TypeAlias = tuple[str, ...]  # of gateways: from the root of the gateway tree to the one that announces it
+
+
+class TreePosition(NamedTuple):
+    """The path of a gateway in the tree, and the sides where it is active."""
+
+    path: Path
+    active: frozenset[int]
+
+
+def tree_position(me: str, received: Sequence[Collection[Path]]) -> TreePosition:
+    """Return the position of a gateway in the tree, given the paths announced on each of its sides.
+
+    Gateways agree on a tree as the bridges of a local network do, with two differences: a path is announced in the
+    gateway's link record, so it is valid while the gateway is reachable; and it lists all gateways, so a path over a
+    dead one is never accepted back by a gateway that announced it. Of two paths the one with the smaller root is
+    better, then the shorter one, then the one with smaller names.
+
+    A gateway adopts the best path that it receives and appends itself; if none has a smaller root than itself, it is
+    the root. It is active in the domain its path comes from, and in each domain where no other gateway announces a
+    better path than its own. So in every domain one gateway leads to the root, and one that would close a cycle is
+    active on one side only: it forwards nothing, until another gateway disappears.
+    """
+    others = [[path for path in paths if me not in path] for paths in received]  # else it depends on this one
+    candidates = [
+        (_rank(path), side)
+        for side, paths in enumerate(others)
+        for path in paths
+        if path[0] < me and len(path) < MAX_GATEWAYS
+    ]
+    own: Path = (me,)
+    to_root: set[int] = set()
+    if candidates:
+        (_, _, path), side = min(candidates)
+        own, to_root = (*path, me), {side}
+    leads = {side for side, paths in enumerate(others) if all(_rank(own) < _rank(path) for path in paths)}
+    return TreePosition(own, frozenset(to_root | leads))
+
+
+def _rank(path: Path) -> tuple[str, int, Path]:
+    return path[0], len(path), path
+
 
 _OVERLAP = 4.0  # seconds for which a gateway stays active on sides where the tree no longer needs it
 

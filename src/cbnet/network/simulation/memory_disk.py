@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cbnet.network.durable.home_log import journal
 from cbnet.network.durable.home_log.cursor import spans
-from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
+from cbnet.network.durable.home_log.journal import JournalStatistics
 
 if TYPE_CHECKING:
     from cbnet.network.simulation.memory_network import MemoryNetwork

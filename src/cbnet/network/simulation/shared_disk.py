@@ -16,9 +16,9 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cbnet.network.durable.home_log import journal
-from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
-from cbnet.network.durable.home_log.lease import LEASE, POLL, RENEWAL, Lease
+from cbnet.network.durable.home_log.journal import JournalStatistics
 from cbnet.network.simulation.memory_disk import DiskContent
+from cbnet.network.transport.journals.leased_journal import LEASE, POLL, RENEWAL, Lease
 
 if TYPE_CHECKING:
     from cbnet.network.simulation.memory_network import MemoryNetwork

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.durable_networks import DurableLab, billing_lab, report
 
-from cbnet.network.durable.home_log.journal_statistics import COMMIT_BOUNDS, JournalStatistics
+from cbnet.network.durable.home_log.journal import COMMIT_BOUNDS, JournalStatistics
 from cbnet.network.http.monitoring import metrics as module
 from cbnet.network.http.monitoring.metrics import durable_metrics
 from cbnet.network.protocol.frames import DurableLimits, DurableRemove

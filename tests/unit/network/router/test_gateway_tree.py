@@ -6,7 +6,7 @@ import pytest
 from support.seeds import seeds
 
 from cbnet.network.protocol.fields import MAX_GATEWAYS
-from cbnet.network.router.gateway_tree import tree_position
+from cbnet.network.router.gateway import tree_position
 
 
 def test_a_gateway_alone_is_the_root_and_leads_everywhere():

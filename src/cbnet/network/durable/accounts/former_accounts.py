@@ -15,7 +15,7 @@ from typing import Final
 
 from cbnet.errors import InputError
 from cbnet.network.durable.durable_registry import DurableRegistry
-from cbnet.network.durable.home_log.account_use import AccountUse
+from cbnet.network.durable.home_log.cursor import AccountUse
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.logs import audit_change, log

@@ -28,15 +28,52 @@ subscription still needs of it is its *cursor*:
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.protocol.durable_frames import DurableLimits
 from cbnet.network.protocol.fields import Part
+
+COMMIT_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds
+
+
+class JournalSize(NamedTuple):
+    """The space of a journal in a folder, in bytes."""
+
+    used: int  # by its files
+    free: int  # of these: that further messages take first
+    disk: int  # free on its disk
+
+
+class JournalStatistics:
+    """The figures of one journal since the router has started."""
+
+    def __init__(self) -> None:
+        self.within = [0] * (len(COMMIT_BOUNDS) + 1)  # transactions, by the first bound that they did not exceed
+        self.seconds = 0.0  # of all transactions
+        self.size: JournalSize | None = None  # None: unknown
+
+    def committed(self, seconds: float) -> None:
+        """Count a transaction that is on disk."""
+        self.within[bisect_left(COMMIT_BOUNDS, seconds)] += 1
+        self.seconds += seconds
+
+    def quantile(self, fraction: float) -> float:
+        """Return a time within which this fraction of the transactions was on disk: one of the bounds; 0: none was."""
+        counts = [*self.within]
+        due = fraction * sum(counts)
+        if not due:
+            return 0.0
+        for bound, count in zip(COMMIT_BOUNDS, counts, strict=False):
+            due -= count
+            if due <= 0:
+                return bound
+        return COMMIT_BOUNDS[-1] * 2
+
 
 HISTORY_ID: Final = 0  # the history of a router reads the log like a durable subscription with this id
 

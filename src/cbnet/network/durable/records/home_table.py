@@ -17,7 +17,7 @@ from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.network.durable.home_log.journal import DropHome, SaveHome
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
-from cbnet.network.forwarding.home_routers import HomeRouters
+from cbnet.network.forwarding.router_core import HomeRouters
 from cbnet.network.forwarding.search_credit import MessageCredit
 from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.linkstate.records import InstallOutcome, RecordTable

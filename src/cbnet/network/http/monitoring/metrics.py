@@ -27,8 +27,8 @@ from prometheus_client.registry import Collector
 
 from cbnet import __version__
 from cbnet.network.durable.durable_router import DurableRouter
+from cbnet.network.durable.home_log.journal import COMMIT_BOUNDS, JournalStatistics
 from cbnet.network.durable.home_log.journal_queue import JOURNAL_STATES
-from cbnet.network.durable.home_log.journal_statistics import COMMIT_BOUNDS, JournalStatistics
 from cbnet.network.forwarding.timed_table import BOUNDS_NS
 from cbnet.network.link.counters import Event, denials, drops, events
 from cbnet.network.protocol.durable_operation_frames import DurableField

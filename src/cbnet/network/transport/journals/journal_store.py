@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from cbnet.network.durable.home_log.journal import Read, ReadResult, RecoveredState, Write
-from cbnet.network.durable.home_log.journal_statistics import JournalSize
+from cbnet.network.durable.home_log.journal import JournalSize, Read, ReadResult, RecoveredState, Write
 from cbnet.network.transport.journals.journal_backup import Backup
 
 

@@ -24,7 +24,6 @@ from typing import Final, NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log import journal
-from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.journal_backup import Backup
 from cbnet.network.transport.journals.journal_store import FencedError, JournalStore
@@ -89,7 +88,7 @@ class JournalThread:
         self._is_backing_up = False
         self._is_ended = False
         self._is_over = False  # the store may serve another tenure
-        self.statistics = JournalStatistics()
+        self.statistics = journal.JournalStatistics()
         self._measured = float("-inf")  # time of the last measurement
         self._thread = threading.Thread(target=self.run, name="cbnet-journal", daemon=True)
         self._loop: asyncio.AbstractEventLoop

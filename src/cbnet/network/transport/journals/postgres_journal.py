@@ -22,7 +22,6 @@ from psycopg.pq import TransactionStatus
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, RecoveredState, Write
-from cbnet.network.durable.home_log.lease import LEASE, RENEWAL, Lease
 from cbnet.network.transport.journals.journal_backup import Backup
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
 from cbnet.network.transport.journals.journal_store import FencedError
@@ -39,6 +38,7 @@ from cbnet.network.transport.journals.journal_tables import (
     recover,
     stored_entry,
 )
+from cbnet.network.transport.journals.leased_journal import LEASE, RENEWAL, Lease
 from cbnet.network.transport.journals.postgres_database import (
     ColumnArray,
     Connection,

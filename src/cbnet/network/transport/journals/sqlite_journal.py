@@ -31,8 +31,7 @@ from time import monotonic
 from typing import Final
 
 from cbnet.errors import InputError
-from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, RecoveredState, Write
-from cbnet.network.durable.home_log.journal_statistics import JournalSize
+from cbnet.network.durable.home_log.journal import Entry, JournalSize, Read, ReadResult, RecoveredState, Write
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.disk_reserve import DiskReserve
 from cbnet.network.transport.journals.journal_backup import Backup, backup_path, copy_journal
