@@ -74,13 +74,13 @@ class Announcements:
     def _adopted(self) -> None:
         if self._version is not self._versions.newest:
             self._version = self._versions.newest
-            self.announcer.adopted()
+            self.announcer.reconsider()
         self.acknowledgements.consider_all()
 
     def export(self, *, is_exporting: bool) -> None:
         """Export this domain's subscriptions and offers to the gateway, in full and then as changes; or stop."""
         self.exports.restart(is_exporting=is_exporting)
-        self.announcer.links_changed()
+        self.announcer.reconsider()
         self.acknowledgements.consider_all()
 
     def confirm_export(self, sequence: int) -> None:

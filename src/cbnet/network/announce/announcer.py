@@ -64,20 +64,15 @@ class Announcer:
 
     # --- events
 
-    def adopted(self) -> None:
-        """Announce on the trees of a new version."""
-        self._may_open = True
-        self._streams.forget_interfaces()
-
-    def links_changed(self) -> None:
-        """Reconsider which streams to open, as links have changed."""
+    def reconsider(self) -> None:
+        """Reconsider which streams to open, as links, or the version of the topology, have changed."""
         self._may_open = True
         self._streams.forget_interfaces()
 
     def open_session(self, link: Link) -> None:
         """Send a neighbour the digests of the contents of its streams that this router still holds."""
         self._context.outbox.send(link.id, Held(self.retained.listed(link.name, self._context.now)))
-        self.links_changed()
+        self.reconsider()
 
     def close_session(self, session: int) -> None:
         """Remove the streams to a neighbour whose link has closed; those from it stay in use for a while."""
@@ -94,7 +89,7 @@ class Announcer:
         self._receiver.close_session(session)
         self.pace.close_session(session)
         self._has_lost = True
-        self.links_changed()
+        self.reconsider()
 
     def held(self, link: Link, frame: Held) -> None:
         """Record which contents a neighbour still holds."""

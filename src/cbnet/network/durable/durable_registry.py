@@ -24,15 +24,8 @@ from cbnet.network.durable.accounts.ended_subscriptions import EndedSubscription
 from cbnet.network.durable.histories.history import StartPoint, no_history
 from cbnet.network.durable.histories.replays import HistoryScan, Replays, scan_key
 from cbnet.network.durable.home import Home
+from cbnet.network.durable.home_log import journal
 from cbnet.network.durable.home_log.cursor import AccountUse
-from cbnet.network.durable.home_log.journal import (
-    HISTORY_ID,
-    DropSubscription,
-    RecoveredState,
-    SavedSubscription,
-    SaveLosses,
-    SaveSubscription,
-)
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
@@ -44,16 +37,9 @@ from cbnet.network.durable.subscriptions.durable_subscription import DurableSubs
 from cbnet.network.durable.subscriptions.stored_messages import StoredMessages
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.forwarding.router_core import RouterCore
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, DurableName
-from cbnet.network.protocol.frames import (
-    AccountField,
-    Acknowledge,
-    DurableLimit,
-    DurableSubscribe,
-    Subscribed,
-    frame_number,
-)
 from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
@@ -81,7 +67,7 @@ class DurableRegistry:
         records: HomeRecords,
         queue: JournalQueue,
         log: Log,
-        state: RecoveredState,
+        state: journal.RecoveredState,
         replays: Replays | None,
     ) -> None:
         """Initialise with the content of the journal; replays: readers of the history, if there is one."""
@@ -103,35 +89,35 @@ class DurableRegistry:
         self._filters = Counter[bytes]()  # of the history and all subscriptions, also of those not on disk yet
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
         self.removed: dict[str, RemovedFigures] = {}  # by account, so that its sums never decrease
-        self._unready: dict[tuple[int, int], DurableSubscribe] = {}  # of these: not on disk yet
+        self._unready: dict[tuple[int, int], frames.DurableSubscribe] = {}  # of these: not on disk yet
         # No number is used again while messages of the log still name it.
         self._next_id = max([0, *(saved.id for saved in state.subscriptions), *chain(*state.sets.values())]) + 1
         self.recovered = {saved.id for saved in state.subscriptions}  # ids of those older than this run of the router
         gone = (EndedSubscription(each, state.losses[each.id]) for each in state.subscriptions if each.ended)
         self._ended = EndedSubscriptions(queue, gone)
         if replays is not None:
-            history = home.subscriptions[HISTORY_ID] = replays.history
+            history = home.subscriptions[journal.HISTORY_ID] = replays.history
             self._filters.update(history.filters)
             self._own.set_history(history.filters)
-            self._table.set(InternalSubscriber.DURABLE, HISTORY_ID, history.filters)
+            self._table.set(InternalSubscriber.DURABLE, journal.HISTORY_ID, history.filters)
         for saved in state.subscriptions:
-            if saved.id != HISTORY_ID and not saved.ended:
+            if saved.id != journal.HISTORY_ID and not saved.ended:
                 self._recover(saved, state.losses[saved.id])
         if self._own.is_outdated:
             self._records.announce()
 
-    def _recover(self, saved: SavedSubscription, losses: SaveLosses) -> None:
+    def _recover(self, saved: journal.SavedSubscription, losses: journal.SaveLosses) -> None:
         subscription = self._add(saved, losses)
         history = None if self._replays is None else self._replays.history
         if saved.start and (history is None or not covers(history.predicate, predicate_of(saved.predicate))):
             subscription.losses.add(0, f"{self._context.home} has no history any more to search for messages")
             subscription.saved = replace(saved, start=0)
-            self._queue.add(SaveSubscription(subscription.saved))
+            self._queue.add(journal.SaveSubscription(subscription.saved))
         self._activate(subscription)
 
     # --- clients
 
-    def subscribe(self, link: int, frame: DurableSubscribe, account: str) -> None:
+    def subscribe(self, link: int, frame: frames.DurableSubscribe, account: str) -> None:
         """Attach a client to a subscription, which is created if it does not exist."""
         subscription = self._by_name.get((account, frame.name))
         start: StartPoint | None = None
@@ -173,7 +159,7 @@ class DurableRegistry:
         for _, id in [key for key in self._attached if key[0] == link]:
             self.detach(link, id)
 
-    def acknowledge(self, link: int, frame: Acknowledge) -> None:
+    def acknowledge(self, link: int, frame: frames.Acknowledge) -> None:
         """Remove the messages that a client has acknowledged."""
         subscription = self._attached.get((link, frame.id))
         if subscription is not None:
@@ -190,7 +176,7 @@ class DurableRegistry:
         """Remove a subscription and its messages; return their number."""
         self._queue.check_writable()
         messages = self._close(subscription)
-        self._queue.add(DropSubscription(subscription.id))
+        self._queue.add(journal.DropSubscription(subscription.id))
         return messages
 
     def end(self, account: str) -> list[tuple[str, int]]:
@@ -211,7 +197,7 @@ class DurableRegistry:
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
             self.detach(link, id)
             removed = Refusal(f"durable subscription {name!r} was removed", ReasonCode.REMOVED)
-            self._context.outbox.send(link, refused(frame_number(DurableSubscribe), id, removed))
+            self._context.outbox.send(link, refused(frames.frame_number(frames.DurableSubscribe), id, removed))
         del self._home.subscriptions[subscription.id]
         self._loads[account] = self._loads[account].minus(_load(subscription.saved))
         subscription.cursor.use.subscriptions -= 1
@@ -230,13 +216,13 @@ class DurableRegistry:
             self._records.announce()
         return messages
 
-    def limit(self, subscription: DurableSubscription, frame: DurableLimit) -> DurableLimits:
+    def limit(self, subscription: DurableSubscription, frame: frames.DurableLimit) -> DurableLimits:
         """Change limits of a subscription, for further messages; return all."""
         self._queue.check_writable()
         limits = frame.applied_to(subscription.saved.limits)
         self._dead_letters.check(*subscription.owner, limits)
         subscription.saved = replace(subscription.saved, limits=limits)
-        self._queue.add(SaveSubscription(subscription.saved))
+        self._queue.add(journal.SaveSubscription(subscription.saved))
         if self._own.filters(subscription.id):  # else it is not on disk yet
             self._own.set(subscription.saved, self._own.filters(subscription.id))
             self._queue.after(self._records.announce)
@@ -268,10 +254,10 @@ class DurableRegistry:
             use = self._uses[account] = AccountUse(account, self._links.access.rights_of(account))
         return use
 
-    def account_status(self, account: str) -> AccountField:
+    def account_status(self, account: str) -> frames.AccountField:
         """Return what the subscriptions of an account keep, and its quotas."""
         use = self.use(account)
-        return AccountField(
+        return frames.AccountField(
             account=account,
             subscriptions=use.subscriptions,
             messages=use.messages,
@@ -291,7 +277,7 @@ class DurableRegistry:
         use.saved_seconds = use.former_seconds
         for each in self.all(use.account):
             each.saved = replace(each.saved, former_seconds=use.former_seconds)
-            self._queue.add(SaveSubscription(each.saved))
+            self._queue.add(journal.SaveSubscription(each.saved))
 
     def change_quotas(self) -> None:
         """Apply the quotas of all accounts: they may have changed. What exceeds them stays, without growing."""
@@ -309,7 +295,7 @@ class DurableRegistry:
 
     # --- creation
 
-    def _locate(self, frame: DurableSubscribe) -> StartPoint | None:
+    def _locate(self, frame: frames.DurableSubscribe) -> StartPoint | None:
         """Return the start point of a new subscription in the history; None: it begins now."""
         if frame.start is None or not frame.predicate:
             return None
@@ -317,7 +303,7 @@ class DurableRegistry:
             raise no_history(self._context.name)
         return self._replays.history.locate(frame.start)
 
-    def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
+    def _create(self, frame: frames.DurableSubscribe, account: str, start: int) -> DurableSubscription:
         if not frame.predicate:
             self._ended.check(account, frame.name)
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
@@ -332,12 +318,12 @@ class DurableRegistry:
     ) -> DurableSubscription:
         """Create a subscription, which begins at an offset of the history, or now."""
         self._check_room(predicate)
-        saved = SavedSubscription(self._next_id, account, name, predicate, limits, start)
+        saved = journal.SavedSubscription(self._next_id, account, name, predicate, limits, start)
         self._next_id += 1
-        self._queue.add(SaveSubscription(saved))
+        self._queue.add(journal.SaveSubscription(saved))
         past = self._replays.history.cursor.anchor(start) if start and self._replays is not None else self._log.next
         self._log.open(saved.id, past)
-        losses = SaveLosses(saved.id)
+        losses = journal.SaveLosses(saved.id)
         former = self._ended.take(account, name)
         if former is not None:
             losses = former._replace(subscription=saved.id)
@@ -357,7 +343,7 @@ class DurableRegistry:
             if count > limit:
                 raise LimitError(what, count, limit)
 
-    def _add(self, saved: SavedSubscription, losses: SaveLosses) -> DurableSubscription:
+    def _add(self, saved: journal.SavedSubscription, losses: journal.SaveLosses) -> DurableSubscription:
         use = self.use(saved.account)
         use.subscriptions += 1
         use.former_seconds = use.saved_seconds = max(use.former_seconds, saved.former_seconds)
@@ -396,17 +382,21 @@ class DurableRegistry:
 
     # --- confirmation
 
-    def _ready(self, link: int, frame: DurableSubscribe, subscription: DurableSubscription, deadline: float) -> None:
+    def _ready(
+        self, link: int, frame: frames.DurableSubscribe, subscription: DurableSubscription, deadline: float
+    ) -> None:
         """Answer a client whose subscription is on disk, or wait until all routers know it."""
         if self._attached.get((link, frame.id)) is not subscription:
             return
         self._unready.pop((link, frame.id), None)
         subscription.deliver(self._context.now)
         if frame.wait:
-            id = HISTORY_ID if subscription.saved.start else subscription.id  # the log that receives its messages
+            id = (
+                journal.HISTORY_ID if subscription.saved.start else subscription.id
+            )  # the log that receives its messages
             self._confirmations.wait(link, frame.id, self._own.filters(id), deadline)
         else:
-            self._context.outbox.send(link, Subscribed(frame.id, False, 1, []))
+            self._context.outbox.send(link, frames.Subscribed(frame.id, False, 1, []))
 
     def check(self) -> None:
         """Do periodic work."""
@@ -415,7 +405,7 @@ class DurableRegistry:
             if not frame.is_restored:
                 problem = f"durable subscription {frame.name!r} is not created yet: {self._queue.stall}"
                 refusal = Refusal(problem, ReasonCode.UNWRITABLE, hint="subscribe again when the disk can be written")
-                self._context.outbox.send(link, refused(frame_number(DurableSubscribe), id, refusal))
+                self._context.outbox.send(link, refused(frames.frame_number(frames.DurableSubscribe), id, refusal))
                 self.detach(link, id)
 
     # --- end
@@ -432,7 +422,7 @@ class DurableRegistry:
             self._table.fib.durable_accounts.pop(id, None)
 
 
-def _check_same(saved: SavedSubscription, frame: DurableSubscribe) -> None:
+def _check_same(saved: journal.SavedSubscription, frame: frames.DurableSubscribe) -> None:
     """Raise an `InputError` if a client requests an existing subscription with another predicate or other limits."""
     if frame.predicate and {*filters_of(frame.predicate)} != {*filters_of(saved.predicate)}:
         raise InputError(
@@ -446,6 +436,6 @@ def _check_same(saved: SavedSubscription, frame: DurableSubscribe) -> None:
         )
 
 
-def _load(saved: SavedSubscription) -> FilterLoad:
+def _load(saved: journal.SavedSubscription) -> FilterLoad:
     load = filter_load(filters_of(saved.predicate))
     return load if load.filters else FilterLoad(0, 1)

@@ -37,20 +37,8 @@ from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
 from cbnet.network.logs import log
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import (
-    Acknowledge,
-    DurablePublish,
-    DurableQuery,
-    DurableReport,
-    DurableSubscribe,
-    HistoryField,
-    JournalField,
-    Packet,
-    Replay,
-    Stored,
-    frame_number,
-)
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
 _MAX_REPORT_BYTES = 1 << 21  # of the subscriptions in one answer; more than the longest predicate
@@ -79,7 +67,7 @@ class DurableRouter:
         self.received_runs = ReceivedRuns(core, forwarder, kinds, self._answer)
         self.held: HeldHome | None = None  # the home of this router, if it holds it
         self._standby: Standby | None = None  # None: this router holds a home, or has no journal
-        self._parked: dict[tuple[int, int], DurableSubscribe | Replay] = {}  # by link and id
+        self._parked: dict[tuple[int, int], frames.DurableSubscribe | frames.Replay] = {}  # by link and id
         if journal is not None:
             self.journalled(journal)
         elif self._context.settings.history:
@@ -157,14 +145,14 @@ class DurableRouter:
             f"router {standby.holder}{at} holds the home {home}", code, hint="connect there", address=address
         )
 
-    def park(self, link: int, frame: DurableSubscribe | Replay) -> bool:
+    def park(self, link: int, frame: frames.DurableSubscribe | frames.Replay) -> bool:
         """Keep a frame until it is known who holds the home; return whether that is necessary."""
         is_unknown = self.held is None and self._standby is not None and not self._standby.holder
         if is_unknown:
             self._parked[link, frame.id] = frame
         return is_unknown
 
-    def unparked(self) -> list[tuple[int, DurableSubscribe | Replay]]:
+    def unparked(self) -> list[tuple[int, frames.DurableSubscribe | frames.Replay]]:
         """Remove and return the frames that can be handled now, with their links."""
         if not self._parked or (self._standby is not None and not self._standby.holder):
             return []
@@ -172,10 +160,6 @@ class DurableRouter:
         return [(link, frame) for (link, _), frame in parked.items()]
 
     # --- events
-
-    def stored(self, _: Link, frame: Stored) -> None:
-        """Handle the answer of a home, or forward it."""
-        self._unicast.receive(frame, self.runs.stored)
 
     def journalled(self, event: JournalEvent) -> None:
         """Handle an event of the journal."""
@@ -186,7 +170,7 @@ class DurableRouter:
         elif self.held is not None:
             self.held.journalled(event)
 
-    def publish(self, client: Link, frame: DurablePublish) -> None:
+    def publish(self, client: Link, frame: frames.DurablePublish) -> None:
         """Publish a message that is not in a run."""
         self.runs.resolve(publisher_incarnation(frame.publisher))
         self.publications.begin(client.id, client.account, frame)
@@ -205,7 +189,7 @@ class DurableRouter:
         is_follower = self._followers is not None and self._followers.detach(link, id)
         return is_follower or (self.held is not None and self.held.registry.detach(link, id))
 
-    def acknowledge(self, link: Link, frame: Acknowledge) -> None:
+    def acknowledge(self, link: Link, frame: frames.Acknowledge) -> None:
         """Handle the acknowledgement of a client; after a reconnection, it may name messages of another router."""
         if self.held is not None:
             self.held.registry.acknowledge(link.id, frame)
@@ -217,8 +201,8 @@ class DurableRouter:
         durable = () if self.held is None else self.held.registry.attached(link)
         followed = () if self._followers is None else self._followers.attached(link)
         return [
-            *((frame_number(DurableSubscribe), *each) for each in durable),
-            *((frame_number(Replay), *each) for each in followed),
+            *((frames.frame_number(frames.DurableSubscribe), *each) for each in durable),
+            *((frames.frame_number(frames.Replay), *each) for each in followed),
         ]
 
     def check_home(self, account: str, name: str) -> None:
@@ -299,7 +283,7 @@ class DurableRouter:
 
     # --- status
 
-    def report(self, client: Link, frame: DurableQuery) -> DurableReport:
+    def report(self, client: Link, frame: frames.DurableQuery) -> frames.DurableReport:
         """Return the durable subscriptions of a client, or all if it may watch or manage, and the known homes."""
         is_operator = client.rights.watch or client.rights.manage
         account = None if is_operator else client.account
@@ -314,7 +298,7 @@ class DurableRouter:
                 "too many durable subscriptions for one answer", hint="use a client of version 0.3 or later"
             )
         owners = {client.account, *(each.account for each in listed)}
-        return DurableReport(
+        return frames.DurableReport(
             number=frame.number,
             subscriptions=listed,
             homes=self.records.table.counts(),
@@ -346,7 +330,7 @@ class DurableRouter:
         """One of `JOURNAL_STATES`; empty without a journal."""
         return self.held.queue.state if self.held is not None else "" if self._standby is None else "standby"
 
-    def journal_status(self) -> JournalField | None:
+    def journal_status(self) -> frames.JournalField | None:
         """Return the state of the journal, if there is one."""
         state = self.journal_state
         if not state:
@@ -354,13 +338,13 @@ class DurableRouter:
         figures = JournalStatistics() if self.held is None else self.held.journal.statistics
         used, free, disk = figures.size or (0, 0, 0)
         median, p99 = figures.quantile(0.5), figures.quantile(0.99)
-        return JournalField(state, used, free, disk, sum(figures.within), median, p99)
+        return frames.JournalField(state, used, free, disk, sum(figures.within), median, p99)
 
-    def history_status(self, *, is_whole: bool = True) -> HistoryField | None:
+    def history_status(self, *, is_whole: bool = True) -> frames.HistoryField | None:
         """Return the state of the history, if there is one; the predicate only if `is_whole`."""
         return None if self._followers is None else self._followers.history.status(is_whole=is_whole)
 
-    def take(self, packet: Packet, ids: Sequence[int]) -> None:
+    def take(self, packet: frames.Packet, ids: Sequence[int]) -> None:
         """Store a message for some durable subscriptions of this router, and answer its source.
 
         A durable one comes again, if a subscription that it is for may be missing.
@@ -376,9 +360,6 @@ class DurableRouter:
 
     # --- inside
 
-    def _answer(self, frame: Stored) -> None:
+    def _answer(self, frame: frames.Stored) -> None:
         frame = replace(frame, journal=self.records.foreign.journal)
-        if frame.to == self._context.name:
-            self.runs.stored(frame)
-        else:
-            self._unicast.send(frame)
+        self._unicast.receive(frame, self.runs.stored)

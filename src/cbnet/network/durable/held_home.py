@@ -18,15 +18,7 @@ from cbnet.network.durable.histories.followers import Followers
 from cbnet.network.durable.histories.history import open_history
 from cbnet.network.durable.histories.replays import Replays
 from cbnet.network.durable.home import Home
-from cbnet.network.durable.home_log.journal import (
-    HISTORY_ID,
-    BackedUp,
-    Committed,
-    OpenJournal,
-    ReadResult,
-    Shortage,
-    Stalled,
-)
+from cbnet.network.durable.home_log import journal
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.journal_review import JournalReview
@@ -44,7 +36,7 @@ class HeldHome:
         core: RouterCore,
         announcements: Announcements,
         records: HomeRecords,
-        opened: OpenJournal,
+        opened: journal.OpenJournal,
         answer: Callable[[Stored], None],
     ) -> None:
         """Take the home; answer: sends the answer for messages to the router where they were published."""
@@ -52,12 +44,12 @@ class HeldHome:
         self._links = core.links
         self.records = records
         self.journal, state = opened
-        self._backups: dict[int, Callable[[BackedUp], None]] = {}  # that are being made
+        self._backups: dict[int, Callable[[journal.BackedUp], None]] = {}  # that are being made
         self._backup_ids = count(1)
         self.queue = queue = JournalQueue(context, self.journal)
         records.hold(queue, state.id, state.homes)
         self._log = log = Log(queue, state)
-        saved = next((each for each in state.subscriptions if each.id == HISTORY_ID), None)
+        saved = next((each for each in state.subscriptions if each.id == journal.HISTORY_ID), None)
         history = open_history(context, queue, log, state.id, saved)
         replays = None if history is None else Replays(context, history, log)
         self.followers = None if replays is None else Followers(context, replays)
@@ -66,20 +58,22 @@ class HeldHome:
         self.review = JournalReview(context, self.home, records, self.registry, queue)
         self.former_accounts = FormerAccounts(context, core.links, self.registry)
 
-    def journalled(self, event: Committed | ReadResult | Stalled | Shortage | BackedUp) -> None:
+    def journalled(
+        self, event: journal.Committed | journal.ReadResult | journal.Stalled | journal.Shortage | journal.BackedUp
+    ) -> None:
         """Handle an event of the journal."""
-        if isinstance(event, Stalled):
+        if isinstance(event, journal.Stalled):
             self.queue.stalled(event.reason)
-        elif isinstance(event, Shortage):
+        elif isinstance(event, journal.Shortage):
             self.queue.shortage = event.reason
-        elif isinstance(event, ReadResult):
+        elif isinstance(event, journal.ReadResult):
             self._log.loaded(event, self._context.now)
-        elif isinstance(event, BackedUp):
+        elif isinstance(event, journal.BackedUp):
             self._backups.pop(event.id)(event)
         else:
             self.queue.committed(event)
 
-    def back_up(self, name: str, call: Callable[[BackedUp], None]) -> None:
+    def back_up(self, name: str, call: Callable[[journal.BackedUp], None]) -> None:
         """Back up what is in the journal after this turn, and call a function with the result."""
         self.queue.finish_turn()
         id = next(self._backup_ids)

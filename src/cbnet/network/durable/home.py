@@ -185,14 +185,16 @@ class Home:
                 kinds_of[id] = *kinds_of.get(id, ()), kind
         parts = {kinds: run.part(kinds) for kinds in {*kinds_of.values()}}
         readers = [(self.subscriptions[id], parts[of]) for id, of in kinds_of.items() if id in self.subscriptions]
-        if len(readers) < len(kinds_of) or not all(reader.has_room(*part.size) for reader, part in readers):
+        if len(readers) < len(kinds_of) or not all(
+            reader.has_room(part.messages, part.bytes) for reader, part in readers
+        ):
             return False
         entries = self._log.extend(chosen, run.kinds, source, publisher, run.first, run.contents)
         for part in parts.values():
             part.take(entries)
         for reader, part in readers:
             reader.extend(part)
-        self._context.counters[Event.STORED] += sum(part.size.messages for _, part in readers)
+        self._context.counters[Event.STORED] += sum(part.messages for _, part in readers)
         window.add_run(run.first, len(entries))
         window.advance(run.floor)
         self._windows.keep(window)

@@ -26,18 +26,10 @@ from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import Event
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.durable_frames import MAX_PROBLEMS
 from cbnet.network.protocol.fields import MAX_INT, MAX_REASON_LENGTH, DurableName
-from cbnet.network.protocol.frames import (
-    DurableMark,
-    DurablePublish,
-    DurablePublished,
-    Packet,
-    Refusals,
-    Stored,
-    StoredEntry,
-)
 
 OVERHEAD: Final = 1_000  # bytes of a message without its payload
 Identity: TypeAlias = tuple[int, int]  # incarnation of the publisher, and number of the message
@@ -121,7 +113,7 @@ class _Publication:
     link: int  # of the client, below 0: gone
     account: str  # of the client; empty: none
     publisher: int  # its number, disclosed only to the client
-    packet: Packet  # without a mark
+    packet: frames.Packet  # without a mark
     size: int  # bytes that it counts for
     floor: int
     required: list[DurableName] | None
@@ -129,8 +121,8 @@ class _Publication:
     missing: set[str] = field(default_factory=set)  # homes that have not answered
     subscriptions: int = 0
     dropped: int = 0
-    refused: dict[str, StoredEntry] = field(default_factory=dict)  # by home
-    others: dict[str, Refusals] = field(default_factory=dict)  # by home that has stored it
+    refused: dict[str, frames.StoredEntry] = field(default_factory=dict)  # by home
+    others: dict[str, frames.Refusals] = field(default_factory=dict)  # by home that has stored it
     sent: float = -inf
 
 
@@ -166,7 +158,7 @@ class Publications:
 
     # --- events
 
-    def begin(self, link: int, account: str, frame: DurablePublish) -> None:
+    def begin(self, link: int, account: str, frame: frames.DurablePublish) -> None:
         """Publish a message, or update one that its client has sent again; raise an `InputError` if too many wait."""
         publication = self._publication(link, account, frame)
         identity = publication.packet.incarnation, publication.packet.number
@@ -180,7 +172,7 @@ class Publications:
             self._early[identity] = publication
 
     def resume(
-        self, link: int, account: str, frame: DurablePublish, *, homes: Sequence[str], subscriptions: int
+        self, link: int, account: str, frame: frames.DurablePublish, *, homes: Sequence[str], subscriptions: int
     ) -> None:  # fmt: skip
         """Continue with a message of a run; homes: that have not answered; subscriptions: that have it."""
         publication = self._publication(link, account, frame)
@@ -190,7 +182,7 @@ class Publications:
         if not homes:
             self._end(publication)
 
-    def _publication(self, link: int, account: str, frame: DurablePublish) -> _Publication:
+    def _publication(self, link: int, account: str, frame: frames.DurablePublish) -> _Publication:
         return _Publication(
             link=link,
             account=account,
@@ -202,12 +194,12 @@ class Publications:
             deadline=self._context.clock.elapsed + frame.timeout,
         )
 
-    def is_valid(self, frame: Stored) -> bool:
+    def is_valid(self, frame: frames.Stored) -> bool:
         """Return whether a home has the journal that this router knows of; else it answers again."""
         record = self._records.table.get(frame.home)
         return record is None or not frame.journal or record.journal in (0, frame.journal)
 
-    def stored(self, frame: Stored) -> None:
+    def stored(self, frame: frames.Stored) -> None:
         """Handle the valid answer of a home."""
         for entry in chain(frame.entries, *(run.entries() for run in frame.runs)):
             publication = self._all.get((entry.incarnation, entry.number))
@@ -262,7 +254,7 @@ class Publications:
             self._publish(publication)
         except InputError as error:
             packet = publication.packet
-            refused = StoredEntry(packet.incarnation, packet.number, 0, 0, error.summary[:MAX_REASON_LENGTH])
+            refused = frames.StoredEntry(packet.incarnation, packet.number, 0, 0, error.summary[:MAX_REASON_LENGTH])
             publication.refused[self._context.name] = refused
             self._answer(publication, [])
 
@@ -310,10 +302,10 @@ class Publications:
             mark = self._mark(publication, publication.missing, is_repeated=True)
             self._forwarder.begin_durable(publication.packet, mark)
 
-    def _mark(self, publication: _Publication, homes: Iterable[str], *, is_repeated: bool) -> DurableMark:
+    def _mark(self, publication: _Publication, homes: Iterable[str], *, is_repeated: bool) -> frames.DurableMark:
         packet = publication.packet
         previous = {home: self._previous(packet.incarnation, home, packet.number) for home in sorted(homes)}
-        return DurableMark(publication.floor, previous, is_repeated, publication.account, publication.required)
+        return frames.DurableMark(publication.floor, previous, is_repeated, publication.account, publication.required)
 
     def _previous(self, incarnation: int, home: str, number: int) -> int:
         """Return the publisher's previous message that a home has not answered either; 0: none."""
@@ -351,9 +343,10 @@ class Publications:
             is_named = client.rights.watch
             refused = [_reason(home, entry, is_named=is_named) for home, entry in publication.refused.items()]
             others = [
-                (home, each if is_named else Refusals(each.count, [])) for home, each in publication.others.items()
+                (home, each if is_named else frames.Refusals(each.count, []))
+                for home, each in publication.others.items()
             ]
-            answer = DurablePublished(
+            answer = frames.DurablePublished(
                 publisher=publication.publisher,
                 sequence=publication.packet.number,
                 subscriptions=publication.subscriptions,
@@ -365,7 +358,7 @@ class Publications:
             self._context.outbox.send(publication.link, answer)
 
 
-def _reason(home: str, entry: StoredEntry, *, is_named: bool) -> str:
+def _reason(home: str, entry: frames.StoredEntry, *, is_named: bool) -> str:
     """Return why a home has refused a message; is_named: with the subscriptions of other accounts."""
     names = entry.refusals.names if is_named and entry.refusals is not None else []
     listed = "".join(f"; {name} of account {account!r}" for account, name in names)

@@ -1,7 +1,6 @@
 """Core of a router: the links, topology and forwarding tables that all its other parts use.
 
 connections ─► links        link records ─► versions, with their trees
-│
 fib, offer_fib: interface ─► predicate
 """
 
@@ -19,7 +18,7 @@ from cbnet.network.security.access import Access
 
 
 class HomeRouters:
-    """The homes with another name than the router that holds them."""
+    """The homes with another name than the router that holds them, as a home group has: its routers change."""
 
     def __init__(self) -> None:
         self.changes = 0  # of the router of a home

@@ -66,12 +66,6 @@ class TimedTable(LiveTable[int]):
         self._within[bisect_left(BOUNDS_NS, duration)] += 1
         return interfaces
 
-    def add(self, interface: int, filter: Filter) -> bool:
-        """Add a filter; return False if the interface has it already."""
-        is_new = super().add(interface, filter)
-        self.size += is_new
-        return is_new
-
     def add_tests(self, interface: int, filters: Collection[EncodedFilter]) -> None:
         """Add filters that the interface does not have."""
         super().add_tests(interface, filters)
@@ -95,12 +89,6 @@ class TimedTable(LiveTable[int]):
         before = self.size
         super().fill(counted())
         self.size = before + listed
-
-    def remove(self, interface: int, filter: Filter) -> bool:
-        """Remove a filter; return False if the interface does not have it."""
-        is_known = super().remove(interface, filter)
-        self.size -= is_known
-        return is_known
 
     @property
     def within(self) -> list[int]:

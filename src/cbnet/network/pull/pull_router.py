@@ -62,10 +62,6 @@ class PullRouter:
         else:
             self._context.drop(DropReason.REPLY_MISMATCH)
 
-    def no_item(self, _: Link, frame: NoItem) -> None:
-        """Handle a neighbour's report that there is no reply."""
-        self._unicast.receive(frame, self.requesters.no_item)
-
     # --- clients and time
 
     def _link_closed(self, link: Link) -> None:

@@ -66,18 +66,12 @@ class Inquiries:
             self._waiting[self._count] = _Waiting(link, request, self._context.now + _TIMEOUT)
             self._unicast.send(frames.Inquiry(request.at, 0, self._context.name, self._count, subject))
 
-    def inquiry(self, _: Link, frame: frames.Inquiry) -> None:
-        """Answer the inquiry of another router, or forward it."""
-        self._unicast.receive(frame, self._answer)
-
-    def _answer(self, frame: frames.Inquiry) -> None:
+    def answer(self, frame: frames.Inquiry) -> None:
+        """Answer the inquiry of another router."""
         self._unicast.send(frames.InquiryReport(frame.source, 0, frame.number, self._report(frame.subject)))
 
-    def report(self, _: Link, frame: frames.InquiryReport) -> None:
-        """Pass the answer of another router on to the client, or forward it."""
-        self._unicast.receive(frame, self._pass_on)
-
-    def _pass_on(self, frame: frames.InquiryReport) -> None:
+    def pass_on(self, frame: frames.InquiryReport) -> None:
+        """Pass the answer of another router on to the client."""
         waiting = self._waiting.get(frame.number)
         if waiting is not None and _is_answer(frame.report, waiting.request):  # else it has timed out
             del self._waiting[frame.number]

@@ -96,16 +96,20 @@ class Router:
             frames.Announce: self.announcements.announcer.receive,
             frames.AnnounceAck: self.announcements.acknowledgements.receive,
             frames.Held: self.announcements.announcer.held,
-            frames.TraceReport: lambda _, frame: self._core.unicast.receive(frame, self.forwarder.traces.report),
-            frames.Inquiry: self._inquiries.inquiry,
-            frames.InquiryReport: self._inquiries.report,
+            frames.TraceReport: self._unicast(self.forwarder.traces.report),
+            frames.Inquiry: self._unicast(self._inquiries.answer),
+            frames.InquiryReport: self._unicast(self._inquiries.pass_on),
             frames.Request: self.pulls.request,
             frames.ReplyFrame: self.pulls.reply,
-            frames.NoItem: self.pulls.no_item,
-            frames.HomeAck: self.durable.records.acknowledged,
-            frames.Stored: self.durable.stored,
+            frames.NoItem: self._unicast(self.pulls.requesters.no_item),
+            frames.HomeAck: self._unicast(self.durable.records.acknowledged),
+            frames.Stored: self._unicast(self.durable.runs.stored),
             frames.PacketRun: lambda link, frame: self.durable.received_runs.receive(link, frame, self.durable.held),
         }
+
+    def _unicast(self, handle: Callable[[Any], None]) -> Handler:
+        """Return the handler of frames for one router, which forwards those for others."""
+        return lambda _, frame: self._core.unicast.receive(frame, handle)
 
     def _client_handlers(self) -> dict[type[Any], Handler]:
         handlers: dict[type[Any], Handler] = {

@@ -12,14 +12,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from cbnet.network.durable.home_log.journal import (
-    DropSubscription,
-    SaveCursor,
-    SavedSubscription,
-    SaveLosses,
-    SaveSubscription,
-    Stretch,
-)
+from cbnet.network.durable.home_log import journal
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
@@ -29,11 +22,11 @@ MAX_ENDED: Final = 1_000  # beyond that the oldest are forgotten
 class EndedSubscription(NamedTuple):
     """A durable subscription that has ended, and its losses."""
 
-    saved: SavedSubscription
-    losses: SaveLosses
+    saved: journal.SavedSubscription
+    losses: journal.SaveLosses
 
 
-def end_cause(saved: SavedSubscription) -> str:
+def end_cause(saved: journal.SavedSubscription) -> str:
     """Return why a subscription has ended."""
     return f"durable subscription {saved.name} ended, as the account {saved.account!r} did not exist any more"
 
@@ -50,21 +43,21 @@ class EndedSubscriptions:
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, saved: SavedSubscription, losses: SaveLosses, position: int) -> None:
+    def add(self, saved: journal.SavedSubscription, losses: journal.SaveLosses, position: int) -> None:
         """Add a subscription that ends now, with its losses; position: where the log goes on without it."""
         ended = EndedSubscription(replace(saved, ended=self._queue.time()), losses)
         self._all[saved.account, saved.name] = ended
-        self._queue.add(SaveSubscription(ended.saved))
-        self._queue.add(SaveCursor(saved.id, (Stretch(position, 1, 0),)))  # it needs nothing of the log
+        self._queue.add(journal.SaveSubscription(ended.saved))
+        self._queue.add(journal.SaveCursor(saved.id, (journal.Stretch(position, 1, 0),)))  # it needs nothing of the log
         if len(self._all) > MAX_ENDED:
             self.take(*next(iter(self._all)))
 
-    def take(self, account: str, name: str) -> SaveLosses | None:
+    def take(self, account: str, name: str) -> journal.SaveLosses | None:
         """Remove a subscription, which is created again; return its losses."""
         ended = self._all.pop((account, name), None)
         if ended is None:
             return None
-        self._queue.add(DropSubscription(ended.saved.id))
+        self._queue.add(journal.DropSubscription(ended.saved.id))
         return ended.losses
 
     def check(self, account: str, name: str) -> None:

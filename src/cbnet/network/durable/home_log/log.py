@@ -16,27 +16,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, repeat
 from typing import TypeAlias
 
+from cbnet.network.durable.home_log import journal
 from cbnet.network.durable.home_log.cursor import Cursor
-from cbnet.network.durable.home_log.journal import (
-    Append,
-    Assign,
-    Discard,
-    DropSet,
-    Entry,
-    Read,
-    ReadResult,
-    RecoveredState,
-    SaveCursor,
-    SaveSet,
-    Stretch,
-)
 from cbnet.network.durable.home_log.journal_queue import OVERHEAD, JournalQueue
 from cbnet.network.durable.home_log.log_rows import LogRows
 
 _TAIL_BYTES = 1 << 22  # of the newest messages, which stay in memory
 _UNUSED_SETS = 100  # sets without messages that stay, as further messages often have the same one
 
-OnRead: TypeAlias = Callable[[Mapping[int, Entry], float], None]  # with the messages found, by position, and the time
+OnRead: TypeAlias = Callable[
+    [Mapping[int, journal.Entry], float], None
+]  # with the messages found, by position, and the time
 
 
 class SubscriptionSets:
@@ -58,7 +48,7 @@ class SubscriptionSets:
         if id is None:
             id = self._ids[members] = next(self._following)
             self._members[id] = members
-            self._queue.add(SaveSet(id, members))
+            self._queue.add(journal.SaveSet(id, members))
         self._unused.pop(id, None)
         self._uses[id] += messages
         return id
@@ -76,13 +66,13 @@ class SubscriptionSets:
         while len(self._unused) > _UNUSED_SETS:
             id, _ = self._unused.popitem(last=False)
             del self._ids[self._members.pop(id)]
-            self._queue.add(DropSet(id))
+            self._queue.add(journal.DropSet(id))
 
 
 class Log:
     """The log of one home."""
 
-    def __init__(self, queue: JournalQueue, state: RecoveredState) -> None:
+    def __init__(self, queue: JournalQueue, state: journal.RecoveredState) -> None:
         self._queue = queue
         self._rows = LogRows(state.rows)
         self._sets = SubscriptionSets(queue, state.sets, state.rows.sets)
@@ -93,7 +83,9 @@ class Log:
         self.next = max([1, *above, *(last + 1 for last in state.rows.positions[-1:])])
         self.on_disk = self.next  # positions below are on disk
         self._time = max(state.rows.times, default=0.0)  # of the last message
-        self._tail: OrderedDict[int, Entry] = OrderedDict()  # all messages that are not on disk, and the newest others
+        self._tail: OrderedDict[int, journal.Entry] = (
+            OrderedDict()
+        )  # all messages that are not on disk, and the newest others
         self._tail_bytes = 0
         self._before: list[Callable[[], None]] = []
         self._appended: dict[int, None] = {}  # sets of the messages added in this turn
@@ -105,7 +97,7 @@ class Log:
 
     def open(self, subscription: int, position: int) -> Cursor:
         """Add a subscription, whose first message is at this position or above."""
-        saved = SaveCursor(subscription, (Stretch(position, 1, 0),))
+        saved = journal.SaveCursor(subscription, (journal.Stretch(position, 1, 0),))
         self._queue.add(saved)
         cursor = self.cursors[subscription] = Cursor(self._rows, self._queue, saved)
         return cursor
@@ -116,11 +108,13 @@ class Log:
 
     # --- adding
 
-    def append(self, subscriptions: Sequence[int], source: str, incarnation: int, number: int, content: bytes) -> Entry:
+    def append(
+        self, subscriptions: Sequence[int], source: str, incarnation: int, number: int, content: bytes
+    ) -> journal.Entry:
         """Add a message for some subscriptions, which add it to their cursors."""
         self._begin()
         set_id = self._sets.use(subscriptions)
-        entry = Entry(self.next, set_id, self._time, source, incarnation, number, content)
+        entry = journal.Entry(self.next, set_id, self._time, source, incarnation, number, content)
         self._rows.add(self.next, set_id, len(content), self._time, len(subscriptions))
         self._add([entry])
         return entry
@@ -128,7 +122,7 @@ class Log:
     def extend(
         self, kinds: Mapping[int, Sequence[int]], chosen: Sequence[int], source: str, incarnation: int, number: int,
         contents: Sequence[bytes],
-    ) -> list[Entry]:  # fmt: skip
+    ) -> list[journal.Entry]:  # fmt: skip
         """Add messages with consecutive numbers; chosen: the kind of each; kinds: the subscriptions of each kind.
 
         The subscriptions add them to their cursors.
@@ -140,7 +134,7 @@ class Log:
         needs = {kind: len(kinds[kind]) for kind in uses}
         self._rows.extend(self.next, set_ids, [*map(len, contents)], self._time, [*map(needs.__getitem__, chosen)])
         fixed = repeat(self._time), repeat(source), repeat(incarnation)
-        entries = [*map(Entry, count(self.next), set_ids, *fixed, count(number), contents)]
+        entries = [*map(journal.Entry, count(self.next), set_ids, *fixed, count(number), contents)]
         self._add(entries)
         return entries
 
@@ -150,9 +144,9 @@ class Log:
             call()
         self._time = max(self._time, self._queue.time())
 
-    def _add(self, entries: Sequence[Entry]) -> None:
+    def _add(self, entries: Sequence[journal.Entry]) -> None:
         self.next += len(entries)
-        self._queue.add(Append(entries))
+        self._queue.add(journal.Append(entries))
         self._appended.update(dict.fromkeys(entry.set_id for entry in entries))
         self._tail.update((entry.position, entry) for entry in entries)
         self._tail_bytes += sum(len(entry.content) for entry in entries) + OVERHEAD * len(entries)
@@ -161,7 +155,7 @@ class Log:
         """Call a function once, before another message is added."""
         self._before.append(call)
 
-    def assign(self, entry: Entry, subscription: int) -> None:
+    def assign(self, entry: journal.Entry, subscription: int) -> None:
         """Add a subscription to the set of a message, which another one still needs."""
         position = entry.position
         before = self._rows.set_of(position)
@@ -169,7 +163,7 @@ class Log:
         self._rows.assign(position, after)
         self._rows.need([position])
         self._sets.release([before])
-        self._queue.add(Assign(position, after))
+        self._queue.add(journal.Assign(position, after))
 
     def finish_turn(self) -> list[int]:
         """Return the subscriptions for which messages were added in this turn."""
@@ -191,13 +185,13 @@ class Log:
 
     def _discard(self, spans: Iterable[tuple[int, int]], sets: Sequence[int]) -> None:
         for first, end in spans:
-            self._queue.add(Discard(first, end))
+            self._queue.add(journal.Discard(first, end))
         if sets:
             self._sets.release(sets)
 
     # --- reading
 
-    def newest(self, position: int) -> Entry | None:
+    def newest(self, position: int) -> journal.Entry | None:
         """Return a message that is in memory, if it is."""
         return self._tail.get(position)
 
@@ -210,8 +204,8 @@ class Log:
         """Read messages from the disk; what is damaged is not among those that the function is called with."""
         id = next(self._read_ids)
         self._reads[id] = call
-        self._queue.add(Read(id, positions, payer))
+        self._queue.add(journal.Read(id, positions, payer))
 
-    def loaded(self, result: ReadResult, now: float) -> None:
+    def loaded(self, result: journal.ReadResult, now: float) -> None:
         """Pass messages that were read to who requested them."""
         self._reads.pop(result.id)({entry.position: entry for entry in result.entries}, now)

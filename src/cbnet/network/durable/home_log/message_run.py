@@ -15,13 +15,6 @@ from cbnet.network.protocol.frames import DurablePublish
 _decode = msgspec.msgpack.Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 
 
-class RunSize(NamedTuple):
-    """The size of some messages."""
-
-    messages: int
-    bytes: int  # of their contents
-
-
 class Run(NamedTuple):
     """Messages read from the bytes of a client."""
 
@@ -49,17 +42,17 @@ class Run(NamedTuple):
     def part(self, kinds: Collection[int]) -> RunPart:
         """Return the messages of some kinds."""
         if len(kinds) == len({*self.kinds}):
-            return RunPart(RunSize(len(self.contents), sum(map(len, self.contents))), None)
+            return RunPart(len(self.contents), sum(map(len, self.contents)), None)
         is_chosen = [kind in kinds for kind in self.kinds]
-        return RunPart(RunSize(sum(is_chosen), sum(map(len, compress(self.contents, is_chosen)))), is_chosen)
+        return RunPart(sum(is_chosen), sum(map(len, compress(self.contents, is_chosen))), is_chosen)
 
 
 class RunPart:
     """The messages of a run that some subscriptions have in common."""
 
-    def __init__(self, size: RunSize, is_chosen: Sequence[bool] | None) -> None:
-        """Initialise; is_chosen: of each message of the run; None: all are."""
-        self.size = size
+    def __init__(self, messages: int, bytes: int, is_chosen: Sequence[bool] | None) -> None:
+        """Initialise; bytes: of the contents; is_chosen: of each message of the run; None: all are."""
+        self.messages, self.bytes = messages, bytes
         self._is_chosen = is_chosen
         self.entries: Sequence[Entry] = ()  # once they are in the log
         self.positions = array("q")

@@ -386,11 +386,8 @@ class HomeRecords(Flooding[HomeRecord]):
         present = self._acknowledged.get(router)
         return present is not None and not version.is_newer(present)
 
-    def acknowledged(self, _: Link, frame: HomeAck) -> None:
-        """Handle the acknowledgement of a record, or forward it."""
-        self._unicast.receive(frame, self._record_acknowledgement)
-
-    def _record_acknowledgement(self, frame: HomeAck) -> None:
+    def acknowledged(self, frame: HomeAck) -> None:
+        """Handle the acknowledgement of the own record."""
         version = version_of(frame)
         is_own = frame.incarnation == self._context.incarnation and not version.is_newer(self.own.version)
         if is_own and not self._has_acknowledged(frame.router, version):

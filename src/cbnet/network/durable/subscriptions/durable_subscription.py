@@ -88,7 +88,7 @@ class DurableSubscription:
 
     def extend(self, part: RunPart) -> None:
         """Add new messages of the log, for which there is room, to the cursor."""
-        self.cursor.extend(part.positions, part.size.bytes)
+        self.cursor.extend(part.positions, part.bytes)
 
     def append(self, entry: Entry) -> int:
         """Add a new message of the log to the cursor; return the number of older ones dropped for it."""

@@ -20,16 +20,8 @@ from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.subscriptions.dead_letters import Subscriptions, without_mark
 from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
 from cbnet.network.link.context import RouterContext
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import (
-    DurableMove,
-    DurablePeek,
-    DurablePeeked,
-    DurablePurge,
-    DurableTaken,
-    StoredField,
-    frame_number,
-)
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
 _READ_MESSAGES, _READ_BYTES = 256, 1 << 20  # in a page that is read from the journal; a larger message is read alone
@@ -63,19 +55,21 @@ class StoredMessages:
         self._on_removed = on_removed
         self._reading: set[int] = set()  # links with a page that is being read
 
-    def peek(self, link: int, frame: DurablePeek, source: DurableSubscription) -> None:
+    def peek(self, link: int, frame: frames.DurablePeek, source: DurableSubscription) -> None:
         """Send a client messages of a subscription."""
         page = _page(source, _from(frame.first, frame.end, source), min(frame.count, _READ_MESSAGES), _READ_BYTES)
         self._read(link, frame, source, page, self._peeked)
 
-    def move(self, link: int, frame: DurableMove, source: DurableSubscription, target: DurableSubscription) -> None:
+    def move(
+        self, link: int, frame: frames.DurableMove, source: DurableSubscription, target: DurableSubscription
+    ) -> None:
         """Move messages to another subscription, and answer when that is on disk."""
         if source is target:
             raise InputError(f"{frame.name} and {frame.to} are the same durable subscription", hint="name another one")
         page = _page(source, _chosen(frame, source), min(frame.count or _READ_MESSAGES, _READ_MESSAGES), _READ_BYTES)
         self._read(link, frame, source, page, partial(self._move, target))
 
-    def purge(self, link: int, frame: DurablePurge, source: DurableSubscription) -> None:
+    def purge(self, link: int, frame: frames.DurablePurge, source: DurableSubscription) -> None:
         """Remove messages, and answer when that is on disk."""
         page = _page(source, _chosen(frame, source), min(frame.count or _VISITED, _VISITED))
         source.remove(page.offsets)
@@ -86,7 +80,7 @@ class StoredMessages:
     def _read(
         self,
         link: int,
-        frame: DurablePeek | DurableMove,
+        frame: frames.DurablePeek | frames.DurableMove,
         source: DurableSubscription,
         page: PeekedPage,
         then: Callable[..., None],
@@ -100,7 +94,7 @@ class StoredMessages:
             self._reading.discard(link)
             if self._subscriptions.get((source.saved.account, source.saved.name)) is not source:
                 gone = Refusal(f"durable subscription {source.saved.name!r} was removed", ReasonCode.REMOVED)
-                self._context.outbox.send(link, refused(frame_number(type(frame)), frame.number, gone))
+                self._context.outbox.send(link, refused(frames.frame_number(type(frame)), frame.number, gone))
                 return
             present = [at for at in page.offsets if at in source.cursor and positions[at] in found]
             then(link, frame, source, page, [(at, found[positions[at]]) for at in present])
@@ -110,19 +104,19 @@ class StoredMessages:
     def _peeked(
         self,
         link: int,
-        frame: DurablePeek,
+        frame: frames.DurablePeek,
         source: DurableSubscription,
         page: PeekedPage,
         entries: Iterable[tuple[int, Entry]],
     ) -> None:
-        fields = [StoredField(offset, source.deliveries(offset), *entry[2:]) for offset, entry in entries]
-        self._context.outbox.send(link, DurablePeeked(frame.number, fields, page.next, page.end))
+        fields = [frames.StoredField(offset, source.deliveries(offset), *entry[2:]) for offset, entry in entries]
+        self._context.outbox.send(link, frames.DurablePeeked(frame.number, fields, page.next, page.end))
 
     def _move(
         self,
         target: DurableSubscription,
         link: int,
-        frame: DurableMove,
+        frame: frames.DurableMove,
         source: DurableSubscription,
         page: PeekedPage,
         entries: Iterable[tuple[int, Entry]],
@@ -147,14 +141,14 @@ class StoredMessages:
     def _removed(
         self,
         link: int,
-        frame: DurableMove | DurablePurge,
+        frame: frames.DurableMove | frames.DurablePurge,
         source: DurableSubscription,
         page: PeekedPage,
         offsets: Sequence[int],
         problem: str = "",
     ) -> None:
         self._on_removed(source)
-        answer = DurableTaken(frame.number, len(offsets), page.next, page.end, problem[:MAX_REASON_LENGTH])
+        answer = frames.DurableTaken(frame.number, len(offsets), page.next, page.end, problem[:MAX_REASON_LENGTH])
         self._queue.after(partial(self._context.outbox.send, link, answer))
 
 
@@ -162,7 +156,7 @@ def _from(first: int, end: int, source: DurableSubscription) -> range:
     return range(max(first, source.cursor.first), min(end or source.cursor.next, source.cursor.next))
 
 
-def _chosen(frame: DurableMove | DurablePurge, source: DurableSubscription) -> Sequence[int]:
+def _chosen(frame: frames.DurableMove | frames.DurablePurge, source: DurableSubscription) -> Sequence[int]:
     return sorted({*frame.offsets}) if frame.offsets else _from(frame.first, frame.end, source)
 
 
