@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from cbnet.network.transport.journals.leased_journal import LEASE
 from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
 from cbnet_lab.faults.driver.memory import SUSPEND_WRITER
 from cbnet_lab.faults.record import FIRST, SubscribeEvent, SubscriptionKind

@@ -10,6 +10,7 @@ matching messages reach it through the history, which stores them, too.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple
@@ -19,8 +20,8 @@ from msgspec.structs import replace
 from cbnet.errors import InputError, LimitError
 from cbnet.language.relations.covering import covers
 from cbnet.network.announce.announcements import Announcements
+from cbnet.network.announce.confirmations import SUBSCRIPTION
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
-from cbnet.network.durable.accounts.ended_subscriptions import EndedSubscription, EndedSubscriptions, end_cause
 from cbnet.network.durable.histories.history import StartPoint, no_history
 from cbnet.network.durable.histories.replays import HistoryScan, Replays, scan_key
 from cbnet.network.durable.home import Home
@@ -29,14 +30,15 @@ from cbnet.network.durable.home_log.cursor import AccountUse
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
-from cbnet.network.durable.records.durable_confirmations import DurableConfirmations
 from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.durable.subscriptions.consumers import Consumer
 from cbnet.network.durable.subscriptions.dead_letters import DeadLetters
 from cbnet.network.durable.subscriptions.durable_subscription import DurableSubscription
+from cbnet.network.durable.subscriptions.ended_subscriptions import EndedSubscription, EndedSubscriptions, end_cause
 from cbnet.network.durable.subscriptions.stored_messages import StoredMessages
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.forwarding.router_core import RouterCore
+from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, DurableName
@@ -44,6 +46,16 @@ from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router: they share one record
+
+
+class _Unconfirmed(NamedTuple):
+    """A client whose subscription is in a version of this router's record that some routers lack."""
+
+    link: int
+    id: int
+    filters: Collection[bytes]
+    version: RecordVersion  # of the record that contains it
+    deadline: float
 
 
 class RemovedFigures(NamedTuple):
@@ -80,7 +92,9 @@ class DurableRegistry:
         self._replays = replays
         self._records = records
         self._own = records.own
-        self._confirmations = DurableConfirmations(core, announcements.confirmations, records)
+        self._versions = core.versions
+        self._confirmations = announcements.confirmations
+        self._unconfirmed: list[_Unconfirmed] = []  # while some routers lack the record
         self._by_name: dict[DurableName, DurableSubscription] = {}
         self._dead_letters = DeadLetters(self._context, queue, self._by_name)
         self.messages = StoredMessages(self._context, queue, log, self._by_name, self._made_room)
@@ -151,7 +165,7 @@ class DurableRegistry:
         self._unready.pop((link, id), None)
         subscription.detach(link, id)
         subscription.deliver(self._context.now)
-        self._confirmations.cancel(link, id)
+        self._unconfirmed = [each for each in self._unconfirmed if (each.link, each.id) != (link, id)]
         return True
 
     def remove_client(self, link: int) -> None:
@@ -390,17 +404,50 @@ class DurableRegistry:
             return
         self._unready.pop((link, frame.id), None)
         subscription.deliver(self._context.now)
-        if frame.wait:
-            id = (
-                journal.HISTORY_ID if subscription.saved.start else subscription.id
-            )  # the log that receives its messages
-            self._confirmations.wait(link, frame.id, self._own.filters(id), deadline)
-        else:
+        if not frame.wait:
             self._context.outbox.send(link, frames.Subscribed(frame.id, False, 1, []))
+            return
+        id = journal.HISTORY_ID if subscription.saved.start else subscription.id  # the log that gets its messages
+        version = self._records.announced
+        self._unconfirmed.append(_Unconfirmed(link, frame.id, self._own.filters(id), version, deadline))
+        if self._missing(version) and self._own.may_repeat:
+            self._records.announce()  # routers that have this version do not acknowledge it again
+
+    def _confirm(self) -> None:
+        """Confirm subscriptions whose record all routers have; flood it again if some have not acknowledged it.
+
+        A router knows a subscription when it has the record and the announcement of its filters. Records are awaited
+        first, then announcements, then records again, until no new router lacks one.
+        """
+        now = self._context.now
+        waiting, self._unconfirmed = self._unconfirmed, []
+        for each in waiting:
+            missing = self._missing(each.version)
+            if not missing:
+                left = max(0.001, each.deadline - now)
+                waits_on = partial(self._waits_on, each)
+                self._confirmations.wait(each.link, each.id, SUBSCRIPTION, each.filters, left, waits_on)
+            elif now >= each.deadline:
+                routers = len(self._versions.newest.names)
+                self._context.outbox.send(each.link, frames.Subscribed(each.id, False, routers, missing))
+            else:
+                self._unconfirmed.append(each)
+        if self._unconfirmed and self._own.may_repeat:
+            self._records.announce()
+
+    def _waits_on(self, each: _Unconfirmed) -> bool:
+        """Return whether a router that lacks the record has joined meanwhile; if so, wait for it, too."""
+        is_missing = bool(self._missing(each.version))
+        if is_missing:
+            self._unconfirmed.append(each)
+        return is_missing
+
+    def _missing(self, version: RecordVersion) -> list[str]:
+        return self._records.unacknowledged(version, self._versions.newest.names)
 
     def check(self) -> None:
         """Do periodic work."""
-        self._confirmations.check()
+        self._confirm()
         for (link, id), frame in [*self._unready.items()] if self._queue.stall else ():
             if not frame.is_restored:
                 problem = f"durable subscription {frame.name!r} is not created yet: {self._queue.stall}"

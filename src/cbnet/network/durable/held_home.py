@@ -12,8 +12,8 @@ from itertools import count
 from msgspec.structs import replace
 
 from cbnet.network.announce.announcements import Announcements
-from cbnet.network.durable.accounts.former_accounts import FormerAccounts
 from cbnet.network.durable.durable_registry import DurableRegistry
+from cbnet.network.durable.former_accounts import FormerAccounts
 from cbnet.network.durable.histories.followers import Followers
 from cbnet.network.durable.histories.history import open_history
 from cbnet.network.durable.histories.replays import Replays

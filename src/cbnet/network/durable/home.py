@@ -352,7 +352,7 @@ class Home:
         self._answers = {}
 
     def _written(self, end: int, ids: Iterable[int], answers: Mapping[AnswerKey, StoredEntry]) -> None:
-        self._log.written(end)
+        self._log.on_disk = end
         for subscription in self._known(ids):
             subscription.deliver(self._context.now)
         self._pending.difference_update(answers)

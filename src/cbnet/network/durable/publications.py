@@ -19,7 +19,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from math import inf
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from cbnet.errors import InputError
 from cbnet.network.durable.records.home_records import HomeRecords
@@ -61,47 +61,43 @@ class WaitingBytes:
     def __init__(self) -> None:
         self._limit, self._home_limit, self._account_limit = MAX_BYTES, MAX_BYTES // 4, MAX_BYTES // 2
         self.all = 0
-        self._homes: dict[str, int] = {}
-        self._accounts: dict[str, int] = {}
+        self._homes = Counter[str]()
+        self._accounts = Counter[str]()
 
     def add(self, size: int, account: str, homes: Iterable[str]) -> None:
         """Count a message of an account that waits for homes; raise an `InputError` if it would exceed a limit."""
         if self.all + size > self._limit:
             raise _too_many("messages wait for durable subscriptions", self.all)
         for home in homes:
-            present = self._homes.get(home, 0)
-            if present + size > self._home_limit:
-                raise _too_many(f"messages wait for durable subscriptions at router {home}", present)
-        own = self._accounts.get(account, 0) if account else 0
-        if own + size > self._account_limit:
-            raise _too_many("messages of your account wait for durable subscriptions", own)
+            if self._homes[home] + size > self._home_limit:
+                raise _too_many(f"messages wait for durable subscriptions at router {home}", self._homes[home])
+        if self._accounts[account] + size > self._account_limit:
+            raise _too_many("messages of your account wait for durable subscriptions", self._accounts[account])
         self.count(size, account, homes)
 
     def count(self, size: int, account: str, homes: Iterable[str]) -> None:
         """Count a message, or messages, whatever the limits."""
         self.all += size
         if account:
-            self._accounts[account] = self._accounts.get(account, 0) + size
+            self._accounts[account] += size
         for home in homes:
-            self._homes[home] = self._homes.get(home, 0) + size
+            self._homes[home] += size
 
     def settle(self, size: int, home: str) -> None:
         """Release the share of a home that a message no longer waits for."""
-        left = self._homes[home] - size
-        if left:
-            self._homes[home] = left
-        else:
-            del self._homes[home]
+        _subtract(self._homes, home, size)
 
     def remove(self, size: int, account: str) -> None:
         """Release the share of a message that no longer waits for any home."""
         self.all -= size
         if account:
-            left = self._accounts[account] - size
-            if left:
-                self._accounts[account] = left
-            else:
-                del self._accounts[account]
+            _subtract(self._accounts, account, size)
+
+
+def _subtract(counts: Counter[Any], key: object, size: int) -> None:
+    counts[key] -= size
+    if not counts[key]:
+        del counts[key]
 
 
 def _too_many(what: str, size: int) -> InputError:
@@ -327,9 +323,7 @@ class Publications:
         """Answer a publisher: all homes have answered, or the timeout has expired."""
         packet = publication.packet
         del self._all[packet.incarnation, packet.number]
-        self._publishers[packet.incarnation] -= 1
-        if not self._publishers[packet.incarnation]:
-            del self._publishers[packet.incarnation]
+        _subtract(self._publishers, packet.incarnation, 1)
         silent = sorted(publication.missing)
         self._settle(publication, silent)
         self.waiting.remove(publication.size, publication.account)

@@ -9,8 +9,8 @@ or answers with an item that does not match, the next one is asked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Set
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -46,7 +46,7 @@ class _OpenRequest:
     client: str  # its name
     start: float
     deadline: float
-    asked: set[int] = field(default_factory=set)  # links of the holders asked so far, including this one
+    asked: Set[int]  # links of the holders asked so far, including this one
 
 
 class Holders:
@@ -76,9 +76,20 @@ class Holders:
         """Return whether a local holder offers to answer a request."""
         return bool(self._fib.match(request_from_bytes(request).content).possible_clients)
 
-    def ask(self, request: Request) -> None:
-        """Ask a local holder for the item of a request."""
-        self._ask_next(request, set())
+    def ask(self, request: Request, asked: Set[int] = frozenset()) -> None:
+        """Ask a local holder that was not asked yet; if there is none, or the limit is reached, report it."""
+        holders = self._fib.match(request_from_bytes(request.request).content).possible_clients
+        available = [link for link in holders if link not in asked and self._busy[link] < MAX_HOLDER_REQUESTS]
+        if not available or request.asked >= request.max_holders or len(self._open) >= MAX_OPEN_REQUESTS:
+            self._on_no_item(request)
+            return
+        link = min(available, key=lambda link: (self._busy[link], link))
+        now = self._context.now
+        self._numbers += 1
+        deadline = now + min(self._context.settings.answer, request.timeout / 1000)
+        self._open[self._numbers] = _OpenRequest(request, link, self._links.name(link), now, deadline, asked | {link})
+        self._busy[link] += 1
+        self._context.outbox.send(link, HolderRequest(self._numbers, holders[link][0], request.request))
 
     def answer(self, link: Link, frame: Answer) -> None:
         """Handle the answer of a holder."""
@@ -112,21 +123,6 @@ class Holders:
             self._next(self._end(number), "it disconnected")
         del self._busy[link]
 
-    def _ask_next(self, request: Request, asked: set[int]) -> None:
-        """Ask a holder that was not asked yet; if there is none, or the limit is reached, report it."""
-        holders = self._fib.match(request_from_bytes(request.request).content).possible_clients
-        available = [link for link in holders if link not in asked and self._busy[link] < MAX_HOLDER_REQUESTS]
-        if not available or request.asked >= request.max_holders or len(self._open) >= MAX_OPEN_REQUESTS:
-            self._on_no_item(request)
-            return
-        link = min(available, key=lambda link: (self._busy[link], link))
-        now = self._context.now
-        self._numbers += 1
-        deadline = now + min(self._context.settings.answer, request.timeout / 1000)
-        self._open[self._numbers] = _OpenRequest(request, link, self._links.name(link), now, deadline, asked | {link})
-        self._busy[link] += 1
-        self._context.outbox.send(link, HolderRequest(self._numbers, holders[link][0], request.request))
-
     def _next(self, entry: _OpenRequest, reason: str) -> None:
         """Ask the next holder after one that did not supply the item."""
         waited = round((self._context.now - entry.start) * 1000)
@@ -134,7 +130,7 @@ class Holders:
         tried = replace(request, asked=request.asked + 1, timeout=max(0, request.timeout - waited))
         traced = with_step(tried, self._context.name, f"{entry.client} was asked: {reason}")
         if tried.timeout:
-            self._ask_next(traced, entry.asked)
+            self.ask(traced, entry.asked)
         else:
             self._context.drop(DropReason.REQUEST_EXPIRED)
 

@@ -6,6 +6,7 @@ a reply finds its way back by its locator: the name of this router, its incarnat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -41,7 +42,7 @@ class Requesters:
     def __init__(self, context: RouterContext) -> None:
         self._context = context
         self._open: dict[int, _OpenPull] = {}
-        self._counts: dict[int, int] = {}  # by link
+        self._counts = Counter[int]()  # by link
         self._numbers = 0
 
     def __len__(self) -> int:
@@ -53,7 +54,7 @@ class Requesters:
         links: all links of the client.
         """
         for what, count, limit in (
-            ("open requests of a client", sum(self._counts.get(each, 0) for each in links) + 1, MAX_CLIENT_REQUESTS),
+            ("open requests of a client", sum(self._counts[each] for each in links) + 1, MAX_CLIENT_REQUESTS),
             ("open requests at a router", len(self._open) + 1, MAX_ROUTER_REQUESTS),
         ):
             if count > limit:
@@ -62,7 +63,7 @@ class Requesters:
         deadline = self._context.now + frame.timeout
         steps: Steps = [] if frame.is_traced else None
         self._open[self._numbers] = _OpenPull(link, frame.number, frame.request, deadline, steps)
-        self._counts[link] = self._counts.get(link, 0) + 1
+        self._counts[link] += 1
         self._context.counters[Event.REQUESTS] += 1
         me, left = self._context.name, round(frame.timeout * 1000)
         return Request(
@@ -88,7 +89,7 @@ class Requesters:
         self._numbers += 1
         deadline = self._context.now + request.timeout / 1000
         self._open[self._numbers] = _OpenPull(_OTHER_DOMAINS, 0, request.request, deadline, None, relay)
-        self._counts[_OTHER_DOMAINS] = self._counts.get(_OTHER_DOMAINS, 0) + 1
+        self._counts[_OTHER_DOMAINS] += 1
         me, incarnation = self._context.name, self._context.incarnation
         return replace(request, source=me, incarnation=incarnation, number=self._numbers, visited=[], path=[])
 

@@ -208,11 +208,12 @@ class ClientHandler:
 
     def _refuse(self, link: Link, frame: frames.Frame, error: InputError) -> None:
         self._context.counters[Event.REFUSED] += 1
-        audit(_operation(frame), error.summary, client=link.name, address=link.address)
+        kind = type(frame)
+        audit(str(_DENIALS.get(kind) or kind.__name__.lower()), error.summary, client=link.name, address=link.address)
         if isinstance(error, Denied):
-            self._denied(link, _DENIALS[type(frame)], error)
+            self._denied(link, _DENIALS[kind], error)
         number = next(getattr(frame, name) for name in _REFERENCES if name in frame.__struct_fields__)
-        self._context.outbox.send(link.id, refused(frames.frame_number(type(frame)), number, error))
+        self._context.outbox.send(link.id, refused(frames.frame_number(kind), number, error))
 
     def _denied(self, link: Link, what: Denial, error: Denied) -> None:
         """Count a denial; log the first, tenth, hundredth … of a client."""
@@ -220,12 +221,6 @@ class ClientHandler:
         link.denials += 1
         if str(link.denials).strip("0") == "1":
             log(logging.WARNING, "not allowed", client=link.name, operation=what, reason=error.summary)
-
-
-def _operation(frame: frames.Frame) -> str:
-    """Return the name of a client's operation in the audit log."""
-    kind = type(frame)
-    return str(_DENIALS[kind]) if kind in _DENIALS else kind.__name__.lower()
 
 
 def _check_count(plural: str, present: int) -> None:

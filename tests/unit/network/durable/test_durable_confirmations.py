@@ -2,7 +2,7 @@
 
 from tests.support.durable_networks import DurableLab, answers
 
-from cbnet.network.durable.records.durable_confirmations import DurableConfirmations
+from cbnet.network.durable.durable_registry import DurableRegistry
 from cbnet.network.protocol.frames import Subscribed
 
 COURSES = 40
@@ -30,5 +30,5 @@ def test_a_router_that_cannot_save_the_record_does_not_confirm_it():
 
 
 def test_a_build_that_ignores_routers_that_come_meanwhile_is_found(monkeypatch):
-    monkeypatch.setattr(DurableConfirmations, "_waits_on", lambda _self, _unconfirmed: False)
+    monkeypatch.setattr(DurableRegistry, "_waits_on", lambda _self, _unconfirmed: False)
     assert [2] in [confirmed_routers(seed) for seed in range(COURSES)]

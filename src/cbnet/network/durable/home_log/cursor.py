@@ -162,10 +162,6 @@ class Cursor:
         """Return whether further messages fit the limits, and the quotas of the account."""
         return self.fits(limits, messages, size) and self.use.has_room(messages, size)
 
-    def is_over(self, limits: DurableLimits, size: int) -> bool:
-        """Return whether another message would exceed a limit or a quota."""
-        return not self.has_room(limits, 1, size)
-
     # --- changes
 
     def append(self, position: int, size: int) -> int:
@@ -201,7 +197,7 @@ class Cursor:
 
     def surplus(self, limits: DurableLimits, size: int) -> Iterator[int]:
         """Yield the oldest message, which the caller removes, until another one fits the limits."""
-        while self.messages and self.is_over(limits, size):
+        while self.messages and not self.has_room(limits, 1, size):
             yield self.first
 
     def outdated(self, age: float, now: float) -> Iterator[int]:

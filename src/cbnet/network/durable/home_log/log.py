@@ -174,10 +174,6 @@ class Log:
         self._trim_tail()
         return list(subscriptions)
 
-    def written(self, end: int) -> None:
-        """Record that all messages below a position are on disk."""
-        self.on_disk = end
-
     def free(self) -> None:
         """Remove messages that nobody needs any more; periodically, as many at once take less time."""
         self._trim_tail()

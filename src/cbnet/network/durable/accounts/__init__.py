@@ -1,1 +1,0 @@
-"""Durable subscriptions of accounts that do not exist any more."""
