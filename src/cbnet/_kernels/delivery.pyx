@@ -13,7 +13,6 @@ frames, one after another.
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -21,9 +20,11 @@ from libc.string cimport memcmp, memcpy
 
 from cbnet._kernels.duplicate_detector cimport DuplicateDetector
 from cbnet._kernels.frame_codes cimport (
-    ARRAY16, DELIVER, DELIVER_ARRAY, FIXARRAY, LENGTH_BYTES, MAX_ENTRIES, MAX_NAME_LENGTH, MESSAGE_ARRAY,
+    ARRAY16, DELIVER, DELIVER_ARRAY, FIXARRAY, LENGTH_BYTES, MAX_ENTRIES, MAX_NAME_LENGTH,
 )
-from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message, read_number, read_text
+from cbnet._kernels.frame_message cimport (
+    FrameMessage, close_message, open_message, read_count, read_message, read_number, read_text, stored_content,
+)
 from cbnet._kernels.frame_writer cimport frame_length
 from cbnet._kernels.memory cimport resized
 
@@ -183,7 +184,7 @@ cdef class DeliveryReader:
             return True
         delivery = Delivery.__new__(Delivery)
         delivery.source, delivery.incarnation, delivery.number = self.source, header.incarnation, header.number
-        delivery._content = self._content()
+        delivery._content = stored_content(&self.message)
         for i in range(self.subscriptions.count):
             id = self.subscriptions.ids[i]
             batch = batches.get(id)
@@ -196,44 +197,22 @@ cdef class DeliveryReader:
     cdef bint _read_frame(self, const uint8_t *at, const uint8_t *end, Header *header) except -1:
         """Read a frame, without its number; return False if it is not plain."""
         cdef uint64_t characters = 0
-        at = self._read_ids(at, end)
-        if at != NULL:
-            at = read_text(at, end, &header.source, &header.length, &characters)
-        if at == NULL or not 1 <= characters <= MAX_NAME_LENGTH:
+        at = read_text(self._read_ids(at, end), end, &header.source, &header.length, &characters)
+        if not 1 <= characters <= MAX_NAME_LENGTH:
             return False
-        at = read_number(at, end, &header.incarnation)
-        if at != NULL:
-            at = read_number(at, end, &header.number)
-        return at != NULL and read_message(at, end, &self.message) == end
+        at = read_number(read_number(at, end, &header.incarnation), end, &header.number)
+        return read_message(at, end, &self.message) == end
 
     cdef const uint8_t *_read_ids(self, const uint8_t *at, const uint8_t *end) except? NULL:
-        cdef uint32_t count, i
-        if at < end and at[0] & 0xF0 == FIXARRAY:
-            count = at[0] & 15
-            at += 1
-        elif end - at >= 3 and at[0] == ARRAY16:
-            count = (<uint32_t> at[1] << 8) | at[2]
-            at += 3
-        else:
-            return NULL
+        cdef uint32_t count = 0, i
+        at = read_count(at, end, FIXARRAY, ARRAY16, &count)
         if count > MAX_ENTRIES:
             return NULL
         _reserve(&self.subscriptions, count)
         self.subscriptions.count = count
         for i in range(count):
             at = read_number(at, end, self.subscriptions.ids + i)
-            if at == NULL:
-                return NULL
         return at
-
-    cdef bytes _content(self):
-        """Return the message as an array."""
-        cdef size_t length = self.message.end - self.message.first
-        cdef bytes content = PyBytes_FromStringAndSize(NULL, length + 1)
-        cdef char *to = PyBytes_AS_STRING(content)
-        to[0] = <char> MESSAGE_ARRAY
-        memcpy(to + 1, self.message.first, length)
-        return content
 
     # --- duplicates
 

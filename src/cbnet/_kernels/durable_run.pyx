@@ -20,7 +20,9 @@ from cbnet._kernels.frame_codes cimport (
     OLD_DURABLE_PUBLISH_ARRAY,
 )
 from cbnet._kernels.frame_matching cimport LiveMatcher, RightMatcher
-from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message, read_number
+from cbnet._kernels.frame_message cimport (
+    FrameMessage, close_message, open_message, read_message, read_number, stored_content,
+)
 from cbnet._kernels.frame_writer cimport frame_length
 from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
 from cbnet._kernels.route_table cimport CLIENT_ROLE, FastLink, LinkPlaces
@@ -47,11 +49,8 @@ cdef const uint8_t *_read_head(const uint8_t *at, const uint8_t *end, RunHead *h
     if end - at < 2 or not OLD_DURABLE_PUBLISH_ARRAY <= at[0] <= DURABLE_PUBLISH_ARRAY or at[1] != DURABLE_PUBLISH:
         return NULL
     head.has_required = at[0] == DURABLE_PUBLISH_ARRAY
-    at = read_number(at + 2, end, &head.publisher)
-    if at != NULL:
-        at = read_number(at, end, &head.sequence)
-    if at != NULL:
-        at = read_number(at, end, &head.floor)
+    at = read_number(read_number(at + 2, end, &head.publisher), end, &head.sequence)
+    at = read_number(at, end, &head.floor)
     if at == NULL or end - at < 9 or at[0] != FLOAT64:
         return NULL
     for i in range(8):
@@ -139,7 +138,7 @@ cdef class RunReader:
                     break
                 for i in range(count):
                     kinds.append(self._kind(i))
-                    contents.append(_content(self.messages + i))
+                    contents.append(stored_content(self.messages + i))
                 most -= count
                 if count < MESSAGES_AT_ONCE:
                     break
@@ -199,9 +198,7 @@ cdef class RunReader:
             if length > link.max_length or <size_t> (stop - at) < <size_t> length + 4:
                 break
             message = self.messages + count
-            body = _read_head(at + 4, at + 4 + length, &head)
-            if body != NULL:
-                body = read_message(body, at + 4 + length, message)
+            body = read_message(_read_head(at + 4, at + 4 + length, &head), at + 4 + length, message)
             if body == NULL or not _read_end(body, at + 4 + length, &head):
                 break
             if run.count and not _continues(run, &head):
@@ -247,13 +244,3 @@ cdef bytes _bytes_of(LiveMatcher matcher):
 cdef list _slots_of(LiveMatcher matcher):
     cdef int64_t i
     return [matcher.found.targets[i] for i in range(matcher.found.used)]
-
-
-cdef bytes _content(const FrameMessage *message):
-    """Return a message as it is stored."""
-    cdef Py_ssize_t length = message.end - message.first
-    cdef bytes content = PyBytes_FromStringAndSize(NULL, length + 1)
-    cdef char *at = PyBytes_AS_STRING(content)
-    at[0] = <char> MESSAGE_ARRAY
-    memcpy(at + 1, message.first, length)
-    return content

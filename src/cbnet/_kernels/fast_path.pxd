@@ -48,7 +48,6 @@ cdef class FastPath:
     cdef int _read_ahead(
         self, uint32_t place, const uint8_t *at, const uint8_t *stop, uint32_t most, int *outcome
     ) except -1
-    cdef int _handle(self, uint32_t place, uint32_t number) except -1
     cdef int _publish(self, uint32_t place, uint32_t number) except -1
     cdef int _packet(self, uint32_t place, uint32_t number) except -1
     cdef int _gather(self, uint32_t number) except -1

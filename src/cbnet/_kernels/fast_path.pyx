@@ -128,7 +128,7 @@ cdef class FastPath:
             while next < count:
                 length = self.frames[next].length
                 self.message = self.messages + next
-                if not self._handle(place, next):
+                if not (self._publish(place, next) if link.role == CLIENT_ROLE else self._packet(place, next)):
                     outcome = PYTHON_OUTCOME
                     break
                 link = self.links.at + place
@@ -191,14 +191,8 @@ cdef class FastPath:
             outcome[0] = PYTHON_OUTCOME
         return count
 
-    cdef int _handle(self, uint32_t place, uint32_t number) except -1:
-        """Handle one of the frames that were read; return 0, without any effect, if it is to be handled in Python."""
-        if self.links.at[place].role == CLIENT_ROLE:
-            return self._publish(place, number)
-        return self._packet(place, number)
-
     cdef int _publish(self, uint32_t place, uint32_t number) except -1:
-        """Handle a Publish."""
+        """Handle a Publish that was read; return 0, without any effect, if it is to be handled in Python."""
         cdef uint8_t[24] identity
         cdef PlainFrame *frame = self.frames + number
         cdef PacketHead *head = &frame.head
@@ -225,7 +219,7 @@ cdef class FastPath:
         return 1
 
     cdef int _packet(self, uint32_t place, uint32_t number) except -1:
-        """Handle a Packet."""
+        """Handle a Packet that was read; return 0, without any effect, if it is to be handled in Python."""
         cdef const PlainFrame *frame = self.frames + number
         cdef const PacketHead *head = &frame.head
         cdef const Route *route = self.routes.find(place, self.links.at[place].number, frame.side, head.tree)

@@ -20,12 +20,6 @@ cdef enum:
 cdef class LiveMatcher:
     """Finds the slots of messages in a `LiveTable[int]`; counts its matches and times a sample of them."""
 
-    def __cinit__(self):
-        self.slots = NULL
-        self.found.targets = NULL
-        self.targets.bits = self.targets.summary = NULL
-        self.message.attributes = NULL
-
     def __dealloc__(self):
         PyMem_RawFree(self.slots)
         PyMem_RawFree(self.found.targets)
@@ -145,7 +139,6 @@ cdef class RightMatcher:
     """Decides whether a client may publish messages; see `network.security.rights`."""
 
     def __cinit__(self):
-        self.targets.bits = self.targets.summary = NULL
         open_targets(&self.targets, 1)
 
     def __dealloc__(self):

@@ -43,10 +43,14 @@ cdef bint index_attributes(FrameMessage *message) noexcept nogil
 cdef inline uint32_t first_slot(const FrameMessage *message, uint64_t hash) noexcept nogil:
     return <uint32_t> (hash >> 20) & message.slot_mask
 
-# Each reads one item at `at` and returns the address after it; NULL: not plain, or not complete before `end`.
+# Each reads one item at `at` and returns the address after it; NULL: not plain, not complete before `end`, or `at` is NULL.
 cdef const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint64_t *number) noexcept nogil
 cdef const uint8_t *read_text(const uint8_t *at, const uint8_t *end, const char **text, uint32_t *length,
                               uint64_t *characters) noexcept nogil
 cdef const uint8_t *read_scalar(const uint8_t *at, const uint8_t *end, Attribute *value,
                                 uint64_t *characters) noexcept nogil
+cdef const uint8_t *read_count(const uint8_t *at, const uint8_t *end, uint8_t short_lead, uint8_t lead16,
+                               uint32_t *count) noexcept nogil
 cdef const uint8_t *read_message(const uint8_t *at, const uint8_t *end, FrameMessage *message) noexcept nogil
+
+cdef bytes stored_content(const FrameMessage *message)

@@ -1,5 +1,6 @@
 """The message of a frame, read from MessagePack without objects. See `frame_message.pxd`."""
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree
 from libc.math cimport isfinite
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -8,7 +9,7 @@ from libc.string cimport memcmp, memcpy, memset
 from cbnet._kernels.byte_strings cimport hash_bytes
 from cbnet._kernels.frame_codes cimport (
     ARRAY16, BIN8, FIXARRAY, FIXMAP, FIXSTR, FLOAT64, INT16, INT32, INT64, INT8, IS_FALSE, IS_TRUE, MAP16,
-    MAX_PAYLOAD_BYTES, MAX_TAGS, NEGATIVE, NIL, STR32, STR8, UINT16, UINT32, UINT64, UINT8,
+    MAX_PAYLOAD_BYTES, MAX_TAGS, MESSAGE_ARRAY, NEGATIVE, NIL, STR32, STR8, UINT16, UINT32, UINT64, UINT8,
 )
 from cbnet._kernels.intrinsics cimport swap16, swap32, swap64
 from cbnet._kernels.memory cimport resized
@@ -117,7 +118,7 @@ cdef int64_t count_characters(const uint8_t *text, size_t length) noexcept nogil
 cdef const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint64_t *number) noexcept nogil:
     """Read a number from 0 to 2**63 - 1, in its shortest form."""
     cdef uint8_t lead
-    if at >= end:
+    if at == NULL or at >= end:
         return NULL
     lead = at[0]
     if lead < FIXMAP:
@@ -160,7 +161,7 @@ cdef const uint8_t *read_text(const uint8_t *at, const uint8_t *end, const char 
                               uint64_t *characters) noexcept nogil:
     """Read a text, check that it is UTF-8, and add its number of characters."""
     cdef int64_t count
-    if at >= end:
+    if at == NULL or at >= end:
         return NULL
     if at[0] & 0xE0 == FIXSTR:
         length[0] = at[0] & 31
@@ -206,7 +207,7 @@ cdef const uint8_t *read_scalar(const uint8_t *at, const uint8_t *end, Attribute
     cdef uint64_t number
     cdef double real
     value.element = 0
-    if at >= end:
+    if at == NULL or at >= end:
         return NULL
     lead = at[0]
     if lead & 0xE0 == FIXSTR or STR8 <= lead <= STR32:
@@ -290,10 +291,10 @@ cdef bint _enter_many(FrameMessage *message) noexcept nogil:
     return True
 
 
-cdef inline const uint8_t *_read_count(const uint8_t *at, const uint8_t *end, uint8_t short_lead, uint8_t lead16,
-                                       uint32_t *count) noexcept nogil:
+cdef const uint8_t *read_count(const uint8_t *at, const uint8_t *end, uint8_t short_lead, uint8_t lead16,
+                               uint32_t *count) noexcept nogil:
     """Read the size of a map or an array, in its shortest form."""
-    if at >= end:
+    if at == NULL or at >= end:
         return NULL
     if at[0] & 0xF0 == short_lead:
         count[0] = at[0] & 15
@@ -307,7 +308,7 @@ cdef inline const uint8_t *_read_count(const uint8_t *at, const uint8_t *end, ui
 cdef const uint8_t *_read_attributes(const uint8_t *at, const uint8_t *end, FrameMessage *message) noexcept nogil:
     cdef ReadAttribute *attribute = message.attributes
     cdef uint32_t count, i
-    at = _read_count(at, end, FIXMAP, MAP16, &count)
+    at = read_count(at, end, FIXMAP, MAP16, &count)
     if at == NULL or count > MAX_ATTRIBUTES:
         return NULL
     for i in range(count):
@@ -326,7 +327,7 @@ cdef const uint8_t *_read_attributes(const uint8_t *at, const uint8_t *end, Fram
 cdef const uint8_t *_read_tags(const uint8_t *at, const uint8_t *end, FrameMessage *message) noexcept nogil:
     cdef ReadAttribute *tag = message.attributes + message.count
     cdef uint32_t count, i
-    at = _read_count(at, end, FIXARRAY, ARRAY16, &count)
+    at = read_count(at, end, FIXARRAY, ARRAY16, &count)
     if at == NULL or count > MAX_TAGS:
         return NULL
     for i in range(count):
@@ -343,7 +344,7 @@ cdef const uint8_t *_read_tags(const uint8_t *at, const uint8_t *end, FrameMessa
 
 cdef const uint8_t *_after_payload(const uint8_t *at, const uint8_t *end) noexcept nogil:
     cdef uint32_t length = 0
-    if at >= end:
+    if at == NULL or at >= end:
         return NULL
     at = _read_length(at, end, BIN8, 0, &length)
     if at == NULL or length > MAX_PAYLOAD_BYTES or <size_t> (end - at) < length:
@@ -355,13 +356,18 @@ cdef const uint8_t *read_message(const uint8_t *at, const uint8_t *end, FrameMes
     """Read attributes, tags and payload."""
     message.first = at
     message.characters = 0
-    at = _read_attributes(at, end, message)
-    if at != NULL:
-        at = _read_tags(at, end, message)
-    if at != NULL:
-        at = _after_payload(at, end)
-    message.end = at
-    return at
+    message.end = _after_payload(_read_tags(_read_attributes(at, end, message), end, message), end)
+    return message.end
+
+
+cdef bytes stored_content(const FrameMessage *message):
+    """Return a message as it is stored: an array of attributes, tags and payload."""
+    cdef Py_ssize_t length = message.end - message.first
+    cdef bytes content = PyBytes_FromStringAndSize(NULL, length + 1)
+    cdef char *at = PyBytes_AS_STRING(content)
+    at[0] = <char> MESSAGE_ARRAY
+    memcpy(at + 1, message.first, length)
+    return content
 
 
 cdef object _value(const Attribute *value):

@@ -32,6 +32,7 @@ from libc.string cimport memcpy
 
 from cbnet._kernels.frame_codes cimport DELIVER, NO_ITEM, PACKET, TRACE_REPORT
 from cbnet._kernels.frame_message cimport read_number, read_text
+from cbnet._kernels.frame_writer cimport frame_length
 from cbnet._kernels.memory cimport resized, zeroed
 
 cdef extern from "Python.h":
@@ -72,10 +73,6 @@ cdef class LinkTraffic:
 
 cdef inline uint8_t *_data(Chunk *chunk) noexcept nogil:
     return <uint8_t *> (chunk + 1)
-
-
-cdef inline size_t _frame_length(const uint8_t *frame) noexcept nogil:
-    return 4 + ((<size_t> frame[0] << 24) | (<size_t> frame[1] << 16) | (<size_t> frame[2] << 8) | frame[3])
 
 
 cdef inline bint _is_lossy(const uint8_t *frame) noexcept nogil:
@@ -207,7 +204,7 @@ cdef class FrameBuffer:
             first = self.queued.first
             length = 0
             while moved + length < most and first.start + length < first.used:
-                length += _frame_length(_data(first) + first.start + length)
+                length += 4 + <size_t> frame_length(_data(first) + first.start + length)
             at = to.begin_frame(length)
             memcpy(at, _data(first) + first.start, length)
             to.end_frame(at + length)
@@ -267,7 +264,7 @@ cdef class FrameBuffer:
         cdef size_t length
         while self.size > self.max_lossy and self.queued.first != NULL:
             oldest = _data(self.queued.first) + self.queued.first.start
-            length = _frame_length(oldest)
+            length = 4 + <size_t> frame_length(oldest)
             if _is_lossy(oldest):
                 self.size -= length
                 self.traffic.dropped += 1
@@ -429,8 +426,7 @@ cdef class LinkOutput(FrameBuffer):
         stop = <const uint8_t *> view.buf + end
         at = read_text(<const uint8_t *> view.buf + start + HEAD, stop, &source, &length, &characters)
         for i in range(3):  # incarnation, number, hops
-            if at != NULL:
-                at = read_number(at, stop, &number)
+            at = read_number(at, stop, &number)
         PyBuffer_Release(&view)
         if at != NULL:
             self.handled(number, end - start)

@@ -22,9 +22,7 @@ cdef bint read_publish(const uint8_t *body, const uint8_t *end, PlainFrame *fram
     cdef const uint8_t *at
     if end - body < 2 or body[0] != PUBLISH_ARRAY or body[1] != PUBLISH:
         return False
-    at = read_number(body + 2, end, &frame.number)
-    if at != NULL:
-        at = read_message(at, end, message)
+    at = read_message(read_number(body + 2, end, &frame.number), end, message)
     if at == NULL or end - at != 1 or (at[0] != IS_FALSE and at[0] != IS_TRUE):
         return False
     frame.wants_answer = at[0] == IS_TRUE
@@ -46,19 +44,12 @@ cdef bint read_packet(const uint8_t *body, const uint8_t *end, PlainFrame *frame
     head.identity = _read_name(head.source, end, &frame.origin, &frame.origin_length)
     if head.identity == NULL or frame.origin_length == 0:
         return False
-    at = read_number(head.identity, end, &frame.incarnation)
-    if at != NULL:
-        at = read_number(at, end, &frame.number)
+    at = read_number(read_number(head.identity, end, &frame.incarnation), end, &frame.number)
     if at == NULL:
         return False
     head.source_length, head.identity_length = head.identity - head.source, at - head.identity
-    at = read_number(at, end, &head.hops)
-    if at != NULL:
-        at = read_number(at, end, &tree)
-    if at != NULL:
-        at = read_number(at, end, &frame.side)
-    if at != NULL:
-        at = read_number(at, end, &tries)
+    at = read_number(read_number(at, end, &head.hops), end, &tree)
+    at = read_number(read_number(at, end, &frame.side), end, &tries)
     if at == NULL or head.hops >= MAX_HOPS or tree >= MAX_TREES or tries > MAX_TRIES:
         return False
     head.tree, head.tries, head.origin_length = <uint32_t> tree, <uint32_t> tries, 0

@@ -55,7 +55,6 @@ cdef class RouteTable:
     cdef uint32_t count
     cdef dict places        # of links, by their numbers
     cdef object describe    # called with link, side and tree; returns link, side and sources of branches, or None
-    cdef void _clear(self) noexcept
+    cpdef void clear(self) noexcept
     cdef Route *find(self, int32_t came_from, int64_t link, uint64_t side, uint32_t tree) except? NULL
     cdef Route *_add(self, int32_t came_from, uint64_t side, uint32_t tree, list branches) except NULL
-    cdef int _set_branch(self, RouteBranch *branch, object link, object side, object sources) except -1

@@ -124,13 +124,10 @@ cdef class RouteTable:
         self.places = places
 
     def __dealloc__(self):
-        self._clear()
+        self.clear()
 
-    def clear(self):
+    cpdef void clear(self) noexcept:
         """Ask for all routes again."""
-        self._clear()
-
-    cdef void _clear(self) noexcept:
         cdef Route *route
         cdef uint32_t bucket, branch
         for bucket in range(ROUTE_BUCKETS if self.count else 0):
@@ -156,10 +153,11 @@ cdef class RouteTable:
 
     cdef Route *_add(self, int32_t came_from, uint64_t side, uint32_t tree, list branches) except NULL:
         cdef Route *route
+        cdef RouteBranch *branch
         cdef uint32_t bucket = _bucket(came_from, side, tree)
         cdef Py_ssize_t count = len(branches)
         if self.count >= MAX_ROUTES:
-            self._clear()
+            self.clear()
         route = <Route *> zeroed(1, sizeof(Route))
         route.came_from, route.side, route.tree = came_from, side, tree
         route.next = self.buckets[bucket]
@@ -167,12 +165,8 @@ cdef class RouteTable:
         self.count += 1
         route.branches = <RouteBranch *> zeroed(count + 1, sizeof(RouteBranch))
         for link, next_side, sources in branches:
-            self._set_branch(route.branches + route.count, link, next_side, sources)
+            branch = route.branches + route.count
+            branch.link, branch.side = self.places.get(link, -1), next_side
+            branch.sources = NULL if sources is None else words_of(sources)
             route.count += 1
         return route
-
-    cdef int _set_branch(self, RouteBranch *branch, object link, object side, object sources) except -1:
-        branch.link = self.places.get(link, -1)
-        branch.side = side
-        branch.sources = NULL if sources is None else words_of(sources)
-        return 0
