@@ -75,10 +75,9 @@ class Settings:
                 )
         if not 1 <= self.trees <= MAX_TREES or len(self.roots) > MAX_TREES:
             raise InputError(f"invalid number of trees: {self.trees}", hint=f"use from 1 to {MAX_TREES}")
-        if self.commit not in ("publisher", "message"):
-            raise InputError(f"unknown value {self.commit!r} of `commit`", hint="use publisher or message")
-        if self.sync not in ("always", "interval"):
-            raise InputError(f"unknown value {self.sync!r} of `sync`", hint="use always or interval")
+        for key, known in (("commit", ("publisher", "message")), ("sync", ("always", "interval"))):
+            if getattr(self, key) not in known:
+                raise InputError(f"unknown value {getattr(self, key)!r} of `{key}`", hint=f"use {' or '.join(known)}")
         if len(set(self.roots)) < len(self.roots):
             raise InputError("two trees have the same root", hint="list each root once in `roots`")
         if not 0 < self.heartbeat < self.dead:

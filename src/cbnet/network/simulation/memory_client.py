@@ -45,7 +45,7 @@ class MemoryClient:
         self._memory = memory
         self._token = token
         self._host = memory.hosts[router]
-        self._end: ConnectionEnd | None = None
+        self.end: ConnectionEnd | None = None  # of the connection; None if it knows that it is disconnected
         self._last_received = 0.0
         self._delayed: list[Callable[[], None]] = []  # callbacks that arrived while frozen
         self.name = name
@@ -111,17 +111,17 @@ class MemoryClient:
 
     def send(self, *all: frames.Frame) -> bool:
         """Send frames, which arrive together; return whether the client is connected."""
-        if self._end is not None:
-            self._memory.send_frames(self._end, b"".join(map(encode, all)))
-        return self._end is not None
+        if self.end is not None:
+            self._memory.send_frames(self.end, b"".join(map(encode, all)))
+        return self.end is not None
 
     # --- failures
 
     def disconnect(self, *, silently: bool = False) -> None:
         """Disconnect until `reconnect`; silently: the router does not notice at once."""
         self.is_disconnected = True
-        if self._end is not None:
-            end, self._end = self._end, None
+        if self.end is not None:
+            end, self.end = self.end, None
             if silently:
                 self._memory.disconnect_silently(end)
             else:
@@ -144,14 +144,9 @@ class MemoryClient:
 
     # --- callbacks of the network
 
-    @property
-    def end(self) -> ConnectionEnd | None:
-        """The client's end of the connection; None if it knows that it is disconnected."""
-        return self._end
-
     def opened(self, end: ConnectionEnd) -> None:
         """Send the Hello, subscriptions and offers."""
-        self._end = end
+        self.end = end
         self._last_received = self._memory.now
         self.send(client_hello(self.name, self._host.settings.network, self._token))
         for id, predicate in self.subscriptions.items():
@@ -172,7 +167,7 @@ class MemoryClient:
         if self.is_frozen:
             self._delayed.append(lambda: self.received(end, frame))
             return
-        if end is not self._end:
+        if end is not self.end:
             return
         self._last_received = self._memory.now
         if isinstance(frame, frames.Ping):
@@ -197,18 +192,18 @@ class MemoryClient:
         """Handle the end of the connection."""
         if self.is_frozen:
             self._delayed.append(lambda: self.closed(end))
-        elif end is self._end:
-            self._end = None
+        elif end is self.end:
+            self.end = None
 
     def _redial(self) -> None:
-        if self._end is None and self._host.router is not None and not (self.is_disconnected or self.is_frozen):
+        if self.end is None and self._host.router is not None and not (self.is_disconnected or self.is_frozen):
             self._memory.dial(self, self._host, _DELAY)
 
     def _tick(self) -> None:
-        if self._end is None or self.is_frozen:
+        if self.end is None or self.is_frozen:
             return
         if self._memory.now - self._last_received > _DEAD:
-            end, self._end = self._end, None
+            end, self.end = self.end, None
             self._memory.close(end)
         elif self._memory.now - self._last_received > _SILENT:
             self.send(frames.Ping(0))
@@ -314,7 +309,7 @@ class DurableMemoryClient(MemoryClient):
 
     def received(self, end: ConnectionEnd, frame: frames.Frame) -> None:
         """Record a frame."""
-        is_mine = end is self._end and not self.is_frozen
+        is_mine = end is self.end and not self.is_frozen
         if is_mine and isinstance(frame, frames.DurableDeliver):
             self._last_received = self._memory.now
             self._receive(frame)

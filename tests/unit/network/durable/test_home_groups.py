@@ -72,12 +72,12 @@ class Follower(DurableMemoryClient):
         memory.every(1.0, self.check)
 
     def check(self):
-        if self._end is None:
+        if self.end is None:
             self.move(next(self.turns))
 
     def received(self, end, frame):
         super().received(end, frame)
-        if isinstance(frame, RefusedFrame) and frame.code == ReasonCode.OTHER_HOME and end is self._end:
+        if isinstance(frame, RefusedFrame) and frame.code == ReasonCode.OTHER_HOME and end is self.end:
             self.move(next(self.turns))
 
 
