@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -52,12 +51,6 @@ def parse_required(text: str) -> Required:
     return [(account, name)] if slash else "all"
 
 
-@dataclass
-class _Unanswered:
-    frame: DurablePublish
-    deadline: float
-
-
 def new_publisher() -> DurablePublisher:
     """Return a publisher with a random number, known only to its routers."""
     return DurablePublisher(secrets.randbits(63))
@@ -70,7 +63,7 @@ class DurablePublisher:
         """Initialise with a random number below 2**63."""
         self.publisher = publisher
         self._last = 0
-        self._unanswered: dict[int, _Unanswered] = {}  # by number, in order
+        self._unanswered: dict[int, tuple[DurablePublish, float]] = {}  # by number, in order; with their deadlines
         self._bytes = 0  # of their payloads
 
     def __len__(self) -> int:
@@ -113,29 +106,28 @@ class DurablePublisher:
         """
         self._last += 1
         frame = DurablePublish(self.publisher, self._last, 0, 0.0, attributes, tags, payload, required)
-        self._unanswered[self._last] = _Unanswered(frame, now + min(timeout, MAX_SECONDS))
+        self._unanswered[self._last] = frame, now + min(timeout, MAX_SECONDS)
         self._bytes += len(payload)
         return self._last
 
     def frame(self, number: int, now: float) -> DurablePublish:
         """Return the frame of a message, with the current floor and the remaining time."""
-        each = self._unanswered[number]
-        left = min(max(0.001, each.deadline - now), MAX_SECONDS)
-        return replace(each.frame, floor=self.floor, timeout=left)
+        frame, deadline = self._unanswered[number]
+        return replace(frame, floor=self.floor, timeout=min(max(0.001, deadline - now), MAX_SECONDS))
 
     def frames(self, now: float) -> Iterator[DurablePublish]:
         """Yield the frames of all unanswered messages, in order, except those whose timeout has expired.
 
         A router may have given up on an expired message and allowed later ones to be stored: it would be refused.
         """
-        return (self.frame(number, now) for number, each in self._unanswered.items() if now < each.deadline)
+        return (self.frame(number, now) for number, (_, end) in self._unanswered.items() if now < end)
 
     def settle(self, number: int) -> bool:
         """Mark a message as answered, or as given up; return whether it was unanswered before."""
         settled = self._unanswered.pop(number, None)
         if settled is None:
             return False
-        self._bytes -= len(settled.frame.payload)
+        self._bytes -= len(settled[0].payload)
         return True
 
 
