@@ -11,10 +11,9 @@ from support.journal_script import Scripted, home, perform
 from support.postgres_servers import journal, new_home
 
 from cbnet.errors import InputError
-from cbnet.network.durable.home_log import lease
 from cbnet.network.durable.home_log.journal import Append, Committed, OpenJournal, Read, Standby
 from cbnet.network.simulation.memory_disk import DiskContent
-from cbnet.network.transport.journals import journal_thread, postgres_database, postgres_journal
+from cbnet.network.transport.journals import journal_thread, leased_journal, postgres_database, postgres_journal
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
 from cbnet.network.transport.journals.journal_store import FencedError
 from cbnet.network.transport.journals.journal_thread import JournalThread
@@ -203,7 +202,7 @@ def test_a_router_that_was_killed_takes_its_home_at_once(postgres):
     own._connection.close()  # as the system does
     began = postgres_journal.clock()
     journal(postgres, name).close()
-    assert postgres_journal.clock() - began < lease.LEASE
+    assert postgres_journal.clock() - began < leased_journal.LEASE
 
 
 def test_a_lease_ends_earlier_for_its_holder(postgres):
@@ -215,7 +214,7 @@ def test_a_lease_ends_earlier_for_its_holder(postgres):
             ((left,),) = execute(
                 postgres, f'SELECT extract(epoch FROM expires - clock_timestamp())::float FROM "cbnet_{name}".lease'
             )
-            assert left > own.lease._end - postgres_journal.clock() + lease.MARGIN - 1e-3
+            assert left > own.lease._end - postgres_journal.clock() + leased_journal.MARGIN - 1e-3
 
 
 class Deaf(PostgresJournal):
@@ -310,7 +309,7 @@ def test_a_server_that_is_killed_stalls_the_journal_and_loses_nothing(alone, mon
 
 
 def test_a_thread_without_work_renews_the_lease_and_connects_again(postgres, monkeypatch, caplog):
-    monkeypatch.setattr(lease, "RENEWAL", 0.05)
+    monkeypatch.setattr(leased_journal, "RENEWAL", 0.05)
     monkeypatch.setattr(PostgresJournal, "renewal", 0.05)
     name = new_home()
     own = journal(postgres, name)

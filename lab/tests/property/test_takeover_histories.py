@@ -4,10 +4,10 @@ from itertools import islice
 
 import pytest
 
-from cbnet.network.durable.home_log import lease
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.publisher_windows import PublisherWindows
 from cbnet.network.simulation.shared_disk import SharedDisk, Tenure
+from cbnet.network.transport.journals import leased_journal
 from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.history_plan import HistoryPlan
@@ -55,7 +55,7 @@ def test_a_database_without_a_fence_is_found(kind, first, monkeypatch):
 
 
 def test_a_lease_without_a_margin_for_clocks_is_found(monkeypatch):
-    monkeypatch.setattr(lease, "MARGIN", 0.0)
+    monkeypatch.setattr(leased_journal, "MARGIN", 0.0)
     assert is_found("stale", first=204)
 
 
