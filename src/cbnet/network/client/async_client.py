@@ -59,11 +59,7 @@ async def connect_async(
     tls: Tls | None = None,
     token: str | None = None,
 ) -> AsyncClient:
-    """Connect to the first router of a list that answers, and return the client.
-
-    tls: trust anchors and, if routers require it, the client certificate. token: identifies the client.
-    Raises `NotConnected` after the timeout, `NotTrusted` or `Refused` if no router accepts the client.
-    """
+    """Connect to the first router of a list that answers, as `connect` does, and return the client."""
     client = AsyncClient(routers, name=name, network=network, tls=tls, token=token)
     try:
         await client.connected(timeout)

@@ -12,7 +12,6 @@ from cbnet.network.protocol.fields import (
     MAX_ENTRIES,
     MAX_HOLDERS,
     MAX_HOMES,
-    MAX_NAME_LENGTH,
     MAX_STEPS,
     MAX_VISITED_ROUTERS,
     Attributes,
@@ -46,7 +45,7 @@ from cbnet.network.protocol.fields import (
 HolderCount: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_HOLDERS)]
 HolderLimit: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_HOLDERS)]
 Visited: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_VISITED_ROUTERS)]
-CacheName: TypeAlias = Annotated[str, Meta(max_length=64)]  # the router whose cache replied; "" for a holder
+CacheName: TypeAlias = OptionalName  # the router whose cache replied; "" for a holder
 
 
 class TraceMark(Part):
@@ -55,7 +54,7 @@ class TraceMark(Part):
     number: Number  # of the trace, at the packet's source, which collects the reports
     is_dry: bool  # nothing is delivered
     predicate: PredicateText = ""  # of a hypothetical subscriber
-    at: Annotated[str, Meta(max_length=64)] = ""  # the router of that subscriber
+    at: OptionalName = ""  # the router of that subscriber
 
 
 class DurableMark(Part):
@@ -83,7 +82,7 @@ class Packet(Frame, tag=10):
     tags: Tags
     payload: Payload
     mark: TraceMark | None = None
-    origin: Annotated[str, Meta(max_length=64)] = ""  # source in another domain; `source` is then the gateway
+    origin: OptionalName = ""  # source in another domain; `source` is then the gateway
     durable: DurableMark | None = None
 
 
@@ -112,7 +111,7 @@ class Trace(NumberedMessage, tag=23):
 
     is_dry: bool
     predicate: PredicateText
-    at: Annotated[str, Meta(max_length=64)]
+    at: OptionalName
 
 
 # --- router to client
@@ -158,18 +157,18 @@ class Hop(Part):
     """How a router handled a traced packet."""
 
     router: NodeName
-    came_from: Annotated[str, Meta(max_length=64)]  # "" at the source
+    came_from: OptionalName  # "" at the source
     hops: Hops
     dropped: Reason  # "" if it was forwarded
     tree: Number
-    root: Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]  # of this tree; "" if the router knows no such tree
+    root: OptionalName  # of this tree; "" if the router knows no such tree
     branches: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)]  # those it was sent to come first
     delivered: Texts  # local subscriptions, each with the filter that matched
     missed: Texts  # nearest misses among the other local subscriptions
     hypothetical: Texts  # whether the hypothetical subscriber receives it, and why
     # Other networks, by a gateway at this router.
     passed_to: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)] = []  # noqa: RUF012  # msgspec copies it
-    network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the packet's first router
+    network: OptionalName = ""  # of the router; "" for that of the packet's first router
     # Members of queue groups that match, each with the one that gets the message in its place.
     passed_over: Texts = []  # noqa: RUF012  # msgspec copies it
 
@@ -201,7 +200,7 @@ class StepField(Part):
 
     router: NodeName
     what: Annotated[str, Meta(max_length=100)]
-    network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the requester
+    network: OptionalName = ""  # of the router; "" for that of the requester
 
 
 Steps: TypeAlias = Annotated[list[StepField], Meta(max_length=MAX_STEPS)] | None  # None: not traced

@@ -103,7 +103,7 @@ class Status(NumberedFrame, tag=38):
 class SubscriptionField(Part):
     """A subscription at a router."""
 
-    subscriber: Annotated[str, Meta(max_length=64)]  # name of the client, or another one of `InternalSubscriber`
+    subscriber: OptionalName  # name of the client, or another one of `InternalSubscriber`
     id: Number
     predicate: Annotated[str, Meta(max_length=MAX_LISTED_LENGTH)]
     is_whole: bool  # whether the predicate is not shortened
