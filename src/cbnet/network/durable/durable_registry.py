@@ -168,11 +168,6 @@ class DurableRegistry:
         self._unconfirmed = [each for each in self._unconfirmed if (each.link, each.id) != (link, id)]
         return True
 
-    def remove_client(self, link: int) -> None:
-        """Detach a client that has left from its subscriptions."""
-        for _, id in [key for key in self._attached if key[0] == link]:
-            self.detach(link, id)
-
     def acknowledge(self, link: int, frame: frames.Acknowledge) -> None:
         """Remove the messages that a client has acknowledged."""
         subscription = self._attached.get((link, frame.id))

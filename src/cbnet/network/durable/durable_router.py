@@ -246,8 +246,8 @@ class DurableRouter:
         self.publications.remove_client(link.id)
         self.runs.remove_client(link.id)
         self._parked = {key: frame for key, frame in self._parked.items() if key[0] != link.id}
-        if self.held is not None:
-            self.held.remove_client(link.id)
+        for _, id, _ in self.attached(link.id):
+            self.detach(link.id, id)
 
     def forget(self, home: str) -> None:
         """Remove the record of a home that will not return."""

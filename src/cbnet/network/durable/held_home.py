@@ -80,12 +80,6 @@ class HeldHome:
         self._backups[id] = call
         self.journal.back_up(id, name)
 
-    def remove_client(self, link: int) -> None:
-        """Detach a client that has left."""
-        self.registry.remove_client(link)
-        if self.followers is not None:
-            self.followers.remove_client(link)
-
     def account_status(self, account: str) -> AccountField:
         """Return what the subscriptions of an account keep, its quotas, and when they end."""
         return replace(self.registry.account_status(account), ends_in=self.former_accounts.ends_in(account))

@@ -112,11 +112,6 @@ class Followers:
         follower = self._all.pop((link, id), None)
         return follower is not None and self.replays.remove(follower.key)
 
-    def remove_client(self, link: int) -> None:
-        """End the subscriptions of a client that has left."""
-        for key in [key for key in self._all if key[0] == link]:
-            self.detach(*key)
-
     def acknowledge(self, link: int, id: int, offsets: Iterable[int], up_to: int) -> None:
         """Resume a subscription whose client has acknowledged messages."""
         follower = self._all.get((link, id))

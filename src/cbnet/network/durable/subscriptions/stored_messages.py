@@ -58,7 +58,12 @@ class StoredMessages:
     def peek(self, link: int, frame: frames.DurablePeek, source: DurableSubscription) -> None:
         """Send a client messages of a subscription."""
         page = _page(source, _from(frame.first, frame.end, source), min(frame.count, _READ_MESSAGES), _READ_BYTES)
-        self._read(link, frame, source, page, self._peeked)
+
+        def send(entries: Iterable[tuple[int, Entry]]) -> None:
+            fields = [frames.StoredField(offset, source.deliveries(offset), *entry[2:]) for offset, entry in entries]
+            self._context.outbox.send(link, frames.DurablePeeked(frame.number, fields, page.next, page.end))
+
+        self._read(link, frame, source, page, send)
 
     def move(
         self, link: int, frame: frames.DurableMove, source: DurableSubscription, target: DurableSubscription
@@ -67,24 +72,35 @@ class StoredMessages:
         if source is target:
             raise InputError(f"{frame.name} and {frame.to} are the same durable subscription", hint="name another one")
         page = _page(source, _chosen(frame, source), min(frame.count or _READ_MESSAGES, _READ_MESSAGES), _READ_BYTES)
-        self._read(link, frame, source, page, partial(self._move, target))
+
+        def move(entries: Iterable[tuple[int, Entry]]) -> None:
+            moved = 0
+            problem = ""
+            for offset, entry in entries:
+                content = without_mark(entry.content)
+                problem = self._problem(target, len(content))
+                if problem:
+                    break
+                source.remove([offset])
+                target.add_copy(entry, content)
+                moved += 1
+            self._removed(link, frame, source, page, moved, problem)
+
+        self._read(link, frame, source, page, move)
 
     def purge(self, link: int, frame: frames.DurablePurge, source: DurableSubscription) -> None:
         """Remove messages, and answer when that is on disk."""
         page = _page(source, _chosen(frame, source), min(frame.count or _VISITED, _VISITED))
         source.remove(page.offsets)
-        self._removed(link, frame, source, page, page.offsets)
+        self._removed(link, frame, source, page, len(page.offsets))
 
     # --- inside
 
     def _read(
-        self,
-        link: int,
-        frame: frames.DurablePeek | frames.DurableMove,
-        source: DurableSubscription,
-        page: PeekedPage,
-        then: Callable[..., None],
-    ) -> None:
+        self, link: int, frame: frames.DurablePeek | frames.DurableMove, source: DurableSubscription, page: PeekedPage,
+        then: Callable[[Iterable[tuple[int, Entry]]], None],
+    ) -> None:  # fmt: skip
+        """Read a page, and call a function with those of its messages that are not acknowledged meanwhile."""
         if link in self._reading:
             raise Refusal("another page is being read for this client", ReasonCode.LIMIT, hint="wait for its answer")
         self._reading.add(link)
@@ -92,63 +108,27 @@ class StoredMessages:
 
         def read(found: Mapping[int, Entry], _: float) -> None:
             self._reading.discard(link)
-            if self._subscriptions.get((source.saved.account, source.saved.name)) is not source:
+            if self._subscriptions.get(source.owner) is not source:
                 gone = Refusal(f"durable subscription {source.saved.name!r} was removed", ReasonCode.REMOVED)
                 self._context.outbox.send(link, refused(frames.frame_number(type(frame)), frame.number, gone))
                 return
             present = [at for at in page.offsets if at in source.cursor and positions[at] in found]
-            then(link, frame, source, page, [(at, found[positions[at]]) for at in present])
+            then((at, found[positions[at]]) for at in present)
 
         self._log.read([*positions.values()], read, source.saved.account)
 
-    def _peeked(
-        self,
-        link: int,
-        frame: frames.DurablePeek,
-        source: DurableSubscription,
-        page: PeekedPage,
-        entries: Iterable[tuple[int, Entry]],
-    ) -> None:
-        fields = [frames.StoredField(offset, source.deliveries(offset), *entry[2:]) for offset, entry in entries]
-        self._context.outbox.send(link, frames.DurablePeeked(frame.number, fields, page.next, page.end))
-
-    def _move(
-        self,
-        target: DurableSubscription,
-        link: int,
-        frame: frames.DurableMove,
-        source: DurableSubscription,
-        page: PeekedPage,
-        entries: Iterable[tuple[int, Entry]],
-    ) -> None:
-        moved: list[int] = []
-        problem = ""
-        for offset, entry in entries:
-            content = without_mark(entry.content)
-            problem = self._problem(target, len(content))
-            if problem:
-                break
-            source.remove([offset])
-            target.add_copy(entry, content)
-            moved.append(offset)
-        self._removed(link, frame, source, page, moved, problem)
-
     def _problem(self, target: DurableSubscription, size: int) -> str:
-        if self._subscriptions.get((target.saved.account, target.saved.name)) is not target:
+        if self._subscriptions.get(target.owner) is not target:
             return f"durable subscription {target.saved.name!r} was removed"
         return self._queue.refusal or target.refusal_of_copy(size)
 
     def _removed(
-        self,
-        link: int,
-        frame: frames.DurableMove | frames.DurablePurge,
-        source: DurableSubscription,
-        page: PeekedPage,
-        offsets: Sequence[int],
-        problem: str = "",
-    ) -> None:
+        self, link: int, frame: frames.DurableMove | frames.DurablePurge, source: DurableSubscription, page: PeekedPage,
+        messages: int, problem: str = "",
+    ) -> None:  # fmt: skip
+        """Answer a client when the removal of messages is on disk."""
         self._on_removed(source)
-        answer = frames.DurableTaken(frame.number, len(offsets), page.next, page.end, problem[:MAX_REASON_LENGTH])
+        answer = frames.DurableTaken(frame.number, messages, page.next, page.end, problem[:MAX_REASON_LENGTH])
         self._queue.after(partial(self._context.outbox.send, link, answer))
 
 
