@@ -32,7 +32,7 @@ class Acknowledgements:
         exports: Exports,
         silent: SilentNeighbours,
     ) -> None:
-        self._context = core.context
+        self._context = core
         self._links = core.links
         self._versions = core.versions
         self._streams = streams

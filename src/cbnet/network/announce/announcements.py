@@ -39,7 +39,7 @@ class Announcements:
     """The parts of one router that announce filters."""
 
     def __init__(self, core: RouterCore, data: NodeData) -> None:
-        self._context = core.context
+        self._context = core
         self._versions = core.versions
         self._version = core.versions.newest  # with other links than the one before
         self.subscriptions = Subscriptions(core.fib)

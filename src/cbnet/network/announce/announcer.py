@@ -43,16 +43,16 @@ class Announcer:
     """Opens, changes and ends the streams of one router."""
 
     def __init__(self, core: RouterCore, streams: StreamTable, exports: Exports) -> None:
-        self._context = core.context
+        self._context = core
         self._links = core.links
         self._versions = core.versions
         self._streams = streams
         self._exports = exports
-        self.retained = RetainedContents(core.context, streams)
-        self._receiver = StreamReceiver(core.context, streams, self.retained)
+        self.retained = RetainedContents(core, streams)
+        self._receiver = StreamReceiver(core, streams, self.retained)
         self.silent = SilentNeighbours(core, streams, self._receiver.incomplete_sessions, self._awaited)
-        self._openings = StreamOpenings(core.context, streams, self.retained)
-        self.pace = AnnouncePace(core.context, core.links)
+        self._openings = StreamOpenings(core, streams, self.retained)
+        self.pace = AnnouncePace(core, core.links)
         self._may_send_parts = False  # of streams that are being opened, in this turn
         self._numbers = 0
         self._has_lost = False  # whether a session has closed since streams were last ended

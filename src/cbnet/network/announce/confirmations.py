@@ -52,7 +52,7 @@ class Confirmations:
         acknowledgements: Acknowledgements,
         silent: SilentNeighbours,
     ) -> None:
-        self._context = core.context
+        self._context = core
         self._database = core.database
         self._versions = core.versions
         self._streams = streams

@@ -54,7 +54,7 @@ class Exports:
     """The export of one router; it exists only while the router's gateway announces the domain to others."""
 
     def __init__(self, core: RouterCore, streams: StreamTable) -> None:
-        self._context = core.context
+        self._context = core
         self._versions = core.versions
         self._streams = streams
         self._sequence = 0

@@ -38,7 +38,7 @@ class SilentNeighbours:
         awaited: Callable[[], Iterable[str]],
     ) -> None:
         """Initialise; incomplete: returns the sessions with a partial change; awaited: the neighbours to wait for."""
-        self._context = core.context
+        self._context = core
         self._links = core.links
         self._versions = core.versions
         self._streams = streams

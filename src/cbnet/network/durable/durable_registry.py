@@ -83,8 +83,7 @@ class DurableRegistry:
         replays: Replays | None,
     ) -> None:
         """Initialise with the content of the journal; replays: readers of the history, if there is one."""
-        self._context = core.context
-        self._links = core.links
+        self._core = core
         self._table = announcements.subscriptions
         self._home = home
         self._queue = queue
@@ -92,12 +91,11 @@ class DurableRegistry:
         self._replays = replays
         self._records = records
         self._own = records.own
-        self._versions = core.versions
         self._confirmations = announcements.confirmations
         self._unconfirmed: list[_Unconfirmed] = []  # while some routers lack the record
         self._by_name: dict[DurableName, DurableSubscription] = {}
-        self._dead_letters = DeadLetters(self._context, queue, self._by_name)
-        self.messages = StoredMessages(self._context, queue, log, self._by_name, self._made_room)
+        self._dead_letters = DeadLetters(self._core, queue, self._by_name)
+        self.messages = StoredMessages(self._core, queue, log, self._by_name, self._made_room)
         self._loads: dict[str, FilterLoad] = {}  # by account
         self._uses: dict[str, AccountUse] = {}  # by account
         self._filters = Counter[bytes]()  # of the history and all subscriptions, also of those not on disk yet
@@ -124,7 +122,7 @@ class DurableRegistry:
         subscription = self._add(saved, losses)
         history = None if self._replays is None else self._replays.history
         if saved.start and (history is None or not covers(history.predicate, predicate_of(saved.predicate))):
-            subscription.losses.add(0, f"{self._context.home} has no history any more to search for messages")
+            subscription.losses.add(0, f"{self._core.home} has no history any more to search for messages")
             subscription.saved = replace(saved, start=0)
             self._queue.add(journal.SaveSubscription(subscription.saved))
         self._activate(subscription)
@@ -146,11 +144,11 @@ class DurableRegistry:
         self._attached[link, frame.id] = subscription
         subscription.attach(Consumer(link, frame.id, frame.window, frame.ack_wait))
         if start is not None and self._replays is not None:
-            self._context.outbox.send(link, self._replays.history.replaying(frame.id, start))
+            self._core.outbox.send(link, self._replays.history.replaying(frame.id, start))
             if start.missing:
                 subscription.losses.add(0, start.missing)
                 subscription.report()
-        deadline = self._context.now + frame.wait
+        deadline = self._core.now + frame.wait
         if self._own.has(subscription.id):
             self._ready(link, frame, subscription, deadline)  # also if the disk cannot be written
         else:
@@ -164,7 +162,7 @@ class DurableRegistry:
             return False
         self._unready.pop((link, id), None)
         subscription.detach(link, id)
-        subscription.deliver(self._context.now)
+        subscription.deliver(self._core.now)
         self._unconfirmed = [each for each in self._unconfirmed if (each.link, each.id) != (link, id)]
         return True
 
@@ -177,7 +175,7 @@ class DurableRegistry:
 
     def _made_room(self, subscription: DurableSubscription) -> None:
         """Resume what waits for the removal of messages."""
-        subscription.deliver(self._context.now)
+        subscription.deliver(self._core.now)
         if subscription.saved.start and self._replays is not None:
             self._replays.run(scan_key(subscription.id))
 
@@ -206,7 +204,7 @@ class DurableRegistry:
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
             self.detach(link, id)
             removed = Refusal(f"durable subscription {name!r} was removed", ReasonCode.REMOVED)
-            self._context.outbox.send(link, refused(frames.frame_number(frames.DurableSubscribe), id, removed))
+            self._core.outbox.send(link, refused(frames.frame_number(frames.DurableSubscribe), id, removed))
         del self._home.subscriptions[subscription.id]
         self._loads[account] = self._loads[account].minus(_load(subscription.saved))
         subscription.cursor.use.subscriptions -= 1
@@ -246,7 +244,7 @@ class DurableRegistry:
         subscription = self.find(account, name)
         if subscription is None:
             of = f" of account {account!r}" if account else ""
-            raise InputError(f"there is no durable subscription {name!r}{of} at router {self._context.name}")
+            raise InputError(f"there is no durable subscription {name!r}{of} at router {self._core.name}")
         return subscription
 
     def __len__(self) -> int:
@@ -260,7 +258,7 @@ class DurableRegistry:
         """Return what the subscriptions of an account keep, with its quotas."""
         use = self._uses.get(account)
         if use is None:
-            use = self._uses[account] = AccountUse(account, self._links.access.rights_of(account))
+            use = self._uses[account] = AccountUse(account, self._core.links.access.rights_of(account))
         return use
 
     def account_status(self, account: str) -> frames.AccountField:
@@ -291,7 +289,7 @@ class DurableRegistry:
     def change_quotas(self) -> None:
         """Apply the quotas of all accounts: they may have changed. What exceeds them stays, without growing."""
         for account, use in self._uses.items():
-            use.rights = self._links.access.rights_of(account)
+            use.rights = self._core.links.access.rights_of(account)
 
     def attached(self, link: int) -> list[tuple[int, str]]:
         """Return the id and predicate of each subscription that a client is attached to."""
@@ -309,7 +307,7 @@ class DurableRegistry:
         if frame.start is None or not frame.predicate:
             return None
         if self._replays is None:
-            raise no_history(self._context.name)
+            raise no_history(self._core.name)
         return self._replays.history.locate(frame.start)
 
     def _create(self, frame: frames.DurableSubscribe, account: str, start: int) -> DurableSubscription:
@@ -358,7 +356,7 @@ class DurableRegistry:
         use.former_seconds = use.saved_seconds = max(use.former_seconds, saved.former_seconds)
         self._log.cursors[saved.id].charge(use)
         subscription = DurableSubscription(
-            saved, Losses(self._queue, losses), self._log, self._context.outbox.send, self._dead_letters
+            saved, Losses(self._queue, losses), self._log, self._core.outbox.send, self._dead_letters
         )
         self._by_name[saved.account, saved.name] = self._home.subscriptions[saved.id] = subscription
         self._loads[saved.account] = self.load(saved.account).plus(_load(saved))
@@ -376,7 +374,7 @@ class DurableRegistry:
         filters = filters_of(saved.predicate)
         self._own.set(saved, filters)
         if saved.start and self._replays is not None:
-            scan = HistoryScan(subscription, self._context, self._queue, self._replays, self._receive)
+            scan = HistoryScan(subscription, self._core, self._queue, self._replays, self._receive)
             self._replays.add(scan.key, scan, filters)
             self._replays.run(scan.key)
         else:
@@ -398,9 +396,9 @@ class DurableRegistry:
         if self._attached.get((link, frame.id)) is not subscription:
             return
         self._unready.pop((link, frame.id), None)
-        subscription.deliver(self._context.now)
+        subscription.deliver(self._core.now)
         if not frame.wait:
-            self._context.outbox.send(link, frames.Subscribed(frame.id, False, 1, []))
+            self._core.outbox.send(link, frames.Subscribed(frame.id, False, 1, []))
             return
         id = journal.HISTORY_ID if subscription.saved.start else subscription.id  # the log that gets its messages
         version = self._records.announced
@@ -414,7 +412,7 @@ class DurableRegistry:
         A router knows a subscription when it has the record and the announcement of its filters. Records are awaited
         first, then announcements, then records again, until no new router lacks one.
         """
-        now = self._context.now
+        now = self._core.now
         waiting, self._unconfirmed = self._unconfirmed, []
         for each in waiting:
             missing = self._missing(each.version)
@@ -423,8 +421,8 @@ class DurableRegistry:
                 waits_on = partial(self._waits_on, each)
                 self._confirmations.wait(each.link, each.id, SUBSCRIPTION, each.filters, left, waits_on)
             elif now >= each.deadline:
-                routers = len(self._versions.newest.names)
-                self._context.outbox.send(each.link, frames.Subscribed(each.id, False, routers, missing))
+                routers = len(self._core.versions.newest.names)
+                self._core.outbox.send(each.link, frames.Subscribed(each.id, False, routers, missing))
             else:
                 self._unconfirmed.append(each)
         if self._unconfirmed and self._own.may_repeat:
@@ -438,7 +436,7 @@ class DurableRegistry:
         return is_missing
 
     def _missing(self, version: RecordVersion) -> list[str]:
-        return self._records.unacknowledged(version, self._versions.newest.names)
+        return self._records.unacknowledged(version, self._core.versions.newest.names)
 
     def check(self) -> None:
         """Do periodic work."""
@@ -447,7 +445,7 @@ class DurableRegistry:
             if not frame.is_restored:
                 problem = f"durable subscription {frame.name!r} is not created yet: {self._queue.stall}"
                 refusal = Refusal(problem, ReasonCode.UNWRITABLE, hint="subscribe again when the disk can be written")
-                self._context.outbox.send(link, refused(frames.frame_number(frames.DurableSubscribe), id, refusal))
+                self._core.outbox.send(link, refused(frames.frame_number(frames.DurableSubscribe), id, refusal))
                 self.detach(link, id)
 
     # --- end

@@ -56,9 +56,6 @@ class DurableRouter:
         journal: OpenJournal | Standby | None,
     ) -> None:
         self._core = core
-        self._context = core.context
-        self._links = core.links
-        self._unicast = core.unicast
         self._announcements = announcements
         self.records = HomeRecords(core, has_journal=journal is not None)
         self.publications = Publications(core, self.records, forwarder)
@@ -70,9 +67,9 @@ class DurableRouter:
         self._parked: dict[tuple[int, int], frames.DurableSubscribe | frames.Replay] = {}  # by link and id
         if journal is not None:
             self.journalled(journal)
-        elif self._context.settings.history:
+        elif self._core.settings.history:
             hint = "set `journal`"
-            raise InputError(f"router {self._context.name} cannot keep a history without a journal", hint=hint)
+            raise InputError(f"router {self._core.name} cannot keep a history without a journal", hint=hint)
         core.links.on_closed.append(self._link_closed)
 
     # --- the home of this router
@@ -101,14 +98,14 @@ class DurableRouter:
             self._lose(Standby("", "its journal was opened again"))
         self.held = HeldHome(self._core, self._announcements, self.records, opened, self._answer)
         if self._standby is not None:
-            log(logging.INFO, "home taken", home=self._context.home, journal=opened.state.id)
+            log(logging.INFO, "home taken", home=self._core.home, journal=opened.state.id)
             self._standby = None
 
     def _lose(self, standby: Standby) -> None:
         held, self.held, self._standby = self.held, None, standby
         if held is not None:
             reason = standby.problem or f"router {standby.holder} holds it"
-            log(logging.WARNING, "home lost", home=self._context.home, reason=reason)
+            log(logging.WARNING, "home lost", home=self._core.home, reason=reason)
             held.drop()
             self.runs.resolve_all(with_own=True)
 
@@ -120,7 +117,7 @@ class DurableRouter:
         if self._standby is not None:
             raise self._not_held(self._standby)
         raise InputError(
-            f"router {self._context.name} has no journal, so it cannot have durable subscriptions",
+            f"router {self._core.name} has no journal, so it cannot have durable subscriptions",
             hint='set journal = "FOLDER" in its configuration',
         )
 
@@ -129,13 +126,13 @@ class DurableRouter:
         """The replay subscriptions; raise an `InputError` if this router keeps no history."""
         if self._followers is not None:
             return self._followers
-        if self._standby is not None and self._context.settings.history:
+        if self._standby is not None and self._core.settings.history:
             raise self._not_held(self._standby, ReasonCode.OTHER_HISTORY)
-        raise no_history(self._context.name)
+        raise no_history(self._core.name)
 
     def _not_held(self, standby: Standby, code: ReasonCode = ReasonCode.OTHER_HOME) -> Refusal:
         """Return the refusal of a client that needs the home."""
-        home, name = self._context.home, self._context.name
+        home, name = self._core.home, self._core.name
         if not standby.holder:
             return Refusal(f"nobody holds the home {home}, for which {name} stands by", code, hint="try again")
         record = self.records.table.get(home)
@@ -209,7 +206,7 @@ class DurableRouter:
         """Raise a `Refusal` if a durable subscription has its home at another router, and not here."""
         elsewhere = self.records.table.home_of(account, name)
         is_here = self.held is not None and self.held.registry.find(account, name) is not None
-        if elsewhere is not None and elsewhere.owner != self._context.home and not is_here:
+        if elsewhere is not None and elsewhere.owner != self._core.home and not is_here:
             where = f"{elsewhere.holder}, {elsewhere.address}" if elsewhere.address else elsewhere.holder
             problem = f"durable subscription {name!r} lives at router {where}"
             raise Refusal(problem, ReasonCode.OTHER_HOME, hint="connect there", address=elsewhere.address)
@@ -251,7 +248,7 @@ class DurableRouter:
 
     def forget(self, home: str) -> None:
         """Remove the record of a home that will not return."""
-        if home == self._context.home and self.held is not None:
+        if home == self._core.home and self.held is not None:
             raise InputError(f"{home} is the home of this router", hint="remove its durable subscriptions")
         if not self.records.forget(home):
             raise InputError(f"no router {home!r} with durable subscriptions is known")
@@ -306,7 +303,7 @@ class DurableRouter:
             history=self.history_status(is_whole=client.rights.watch),
             account=client.account,
             former_accounts=sorted(
-                {each.account for each in listed if not self._links.access.has_account(each.account)}
+                {each.account for each in listed if not self._core.links.access.has_account(each.account)}
             ),
             rest=rest,
             accounts=[] if own is None else [own.account_status(each) for each in sorted(owners)],
@@ -362,4 +359,4 @@ class DurableRouter:
 
     def _answer(self, frame: frames.Stored) -> None:
         frame = replace(frame, journal=self.records.foreign.journal)
-        self._unicast.receive(frame, self.runs.stored)
+        self._core.unicast.receive(frame, self.runs.stored)

@@ -40,8 +40,8 @@ class HeldHome:
         answer: Callable[[Stored], None],
     ) -> None:
         """Take the home; answer: sends the answer for messages to the router where they were published."""
-        self._context = context = core.context
-        self._links = core.links
+        self._core = core
+        context = core
         self.records = records
         self.journal, state = opened
         self._backups: dict[int, Callable[[journal.BackedUp], None]] = {}  # that are being made
@@ -67,7 +67,7 @@ class HeldHome:
         elif isinstance(event, journal.Shortage):
             self.queue.shortage = event.reason
         elif isinstance(event, journal.ReadResult):
-            self._log.loaded(event, self._context.now)
+            self._log.loaded(event, self._core.now)
         elif isinstance(event, journal.BackedUp):
             self._backups.pop(event.id)(event)
         else:
@@ -105,6 +105,6 @@ class HeldHome:
         self.records.release()
         self.registry.close()
         links = {*self.registry.links, *(() if self.followers is None else self.followers.links)}
-        reason = f"this router does not hold the home {self._context.home} any more"
+        reason = f"this router does not hold the home {self._core.home} any more"
         for link in sorted(links):
-            self._links.shut(link, reason, ReasonCode.OTHER_HOME)
+            self._core.links.shut(link, reason, ReasonCode.OTHER_HOME)

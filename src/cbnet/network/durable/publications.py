@@ -126,11 +126,8 @@ class Publications:
     """The messages that wait for homes."""
 
     def __init__(self, core: RouterCore, records: HomeRecords, forwarder: Forwarder) -> None:
-        self._context = core.context
-        self._links = core.links
-        self._versions = core.versions
+        self._core = core
         self._records = records
-        self._home_routers = core.home_routers
         self._moves = 0  # of homes, that were seen
         self._forwarder = forwarder
         self._all: dict[Identity, _Publication] = {}
@@ -187,7 +184,7 @@ class Publications:
             size=len(frame.payload) + OVERHEAD,
             floor=frame.floor,
             required=frame.required,
-            deadline=self._context.clock.elapsed + frame.timeout,
+            deadline=self._core.clock.elapsed + frame.timeout,
         )
 
     def is_valid(self, frame: frames.Stored) -> bool:
@@ -222,16 +219,16 @@ class Publications:
             early, self._early = self._early, {}
             for publication in early.values():
                 self._publish_early(publication)
-        if self._moves != self._home_routers.changes:
-            self._moves = self._home_routers.changes
+        if self._moves != self._core.home_routers.changes:
+            self._moves = self._core.home_routers.changes
             self._adopted()
-        now, elapsed = self._context.now, self._context.clock.elapsed
+        now, elapsed = self._core.now, self._core.clock.elapsed
         for publication in [each for each in self._all.values() if elapsed >= each.deadline]:
             self._end(publication)
         for publication in self._drop_early(lambda each: elapsed >= each.deadline):
-            self._answer(publication, [self._context.name])
+            self._answer(publication, [self._core.name])
         for publication in self._all.values():
-            if now - publication.sent >= self._context.settings.retry:
+            if now - publication.sent >= self._core.settings.retry:
                 self._repeat(publication)
 
     def remove_client(self, link: int) -> None:
@@ -251,7 +248,7 @@ class Publications:
         except InputError as error:
             packet = publication.packet
             refused = frames.StoredEntry(packet.incarnation, packet.number, 0, 0, error.summary[:MAX_REASON_LENGTH])
-            publication.refused[self._context.name] = refused
+            publication.refused[self._core.name] = refused
             self._answer(publication, [])
 
     def _drop_early(self, is_dropped: Callable[[_Publication], bool]) -> list[_Publication]:
@@ -266,8 +263,8 @@ class Publications:
         self._check_required(publication.required or ())
         homes = self._records.table.matching(Content(packet))
         self.waiting.add(publication.size, publication.account, homes)
-        publication.sent = self._context.now
-        self._context.counters[Event.DURABLE_PUBLISHED] += 1
+        publication.sent = self._core.now
+        self._core.counters[Event.DURABLE_PUBLISHED] += 1
         self._add(publication, homes)
         self._forwarder.begin_durable(packet, self._mark(publication, publication.missing, is_repeated=False))
         if not publication.missing:
@@ -290,10 +287,10 @@ class Publications:
 
     def _repeat(self, publication: _Publication) -> None:
         """Send a message again if some of the homes that have not answered can be reached."""
-        publication.sent = self._context.now
-        holders = self._home_routers.of(publication.missing)
-        if self._context.name in holders or not self._versions.newest.names.isdisjoint(holders):
-            self._context.counters[Event.DURABLE_REPEATED] += 1
+        publication.sent = self._core.now
+        holders = self._core.home_routers.of(publication.missing)
+        if self._core.name in holders or not self._core.versions.newest.names.isdisjoint(holders):
+            self._core.counters[Event.DURABLE_REPEATED] += 1
             # Also for homes that cannot be reached: other routers may know a path, and messages must keep their order.
             mark = self._mark(publication, publication.missing, is_repeated=True)
             self._forwarder.begin_durable(publication.packet, mark)
@@ -328,11 +325,11 @@ class Publications:
         self._settle(publication, silent)
         self.waiting.remove(publication.size, publication.account)
         if silent or publication.refused:
-            self._context.counters[Event.DURABLE_UNSTORED] += 1
+            self._core.counters[Event.DURABLE_UNSTORED] += 1
         self._answer(publication, silent)
 
     def _answer(self, publication: _Publication, silent: list[str]) -> None:
-        client = self._links.get(publication.link)
+        client = self._core.links.get(publication.link)
         if client is not None:
             is_named = client.rights.watch
             refused = [_reason(home, entry, is_named=is_named) for home, entry in publication.refused.items()]
@@ -349,7 +346,7 @@ class Publications:
                 refused=refused[:MAX_PROBLEMS],
                 others=dict(others[:MAX_PROBLEMS]),
             )
-            self._context.outbox.send(publication.link, answer)
+            self._core.outbox.send(publication.link, answer)
 
 
 def _reason(home: str, entry: frames.StoredEntry, *, is_named: bool) -> str:

@@ -43,10 +43,9 @@ class FastForwarding:
     """The fast path of one router, kept consistent with its tables."""
 
     def __init__(self, core: RouterCore, unconfirmed: UnconfirmedPackets) -> None:
-        self._context = context = core.context
-        self._links = core.links
-        self._versions = core.versions
-        self._fib = fib = core.fib
+        self._core = core
+        context = core
+        fib = core.fib
         self._generation = fib.generation  # of the routes that the kernel knows
         self.changes = 0  # of the meaning of slots and routes
         self._unconfirmed = unconfirmed
@@ -72,8 +71,8 @@ class FastForwarding:
                 link.id, MAX_ROUTER_FRAME_BYTES, self._unconfirmed.batch(link.session, link.id)
             )
         else:
-            is_by_client = self._context.settings.commit == "publisher"
-            tree = crc32(link.hello.name.encode()) % self._context.settings.tree_count if is_by_client else -1
+            is_by_client = self._core.settings.commit == "publisher"
+            tree = crc32(link.hello.name.encode()) % self._core.settings.tree_count if is_by_client else -1
             self.path.links.admit_client(link.id, MAX_CLIENT_FRAME_BYTES, tree, link.rights.publish_matcher())
 
     def run(self, link: int, data: Data, start: int, end: int, most: int) -> Progress:
@@ -83,7 +82,7 @@ class FastForwarding:
         if self.path.has_full_batch:
             self.path.has_full_batch = False
             self._unconfirmed.ping_full()
-        return Progress(stopped, outcome, self.path.links.take_touched(), self._context.outbox.take())
+        return Progress(stopped, outcome, self.path.links.take_touched(), self._core.outbox.take())
 
     def _link_closed(self, link: Link) -> None:
         self.refresh()
@@ -91,11 +90,11 @@ class FastForwarding:
 
     def refresh(self) -> None:
         """Discard the lookups that have changed since the last call."""
-        for slot in self._fib.take_changed_slots():
+        for slot in self._core.fib.take_changed_slots():
             self.path.slots.forget(slot)
             self.changes += 1
-        if self._generation != self._fib.generation:
-            self._generation = self._fib.generation
+        if self._generation != self._core.fib.generation:
+            self._generation = self._core.fib.generation
             self.path.routes.clear()
             self.changes += 1
 
@@ -103,19 +102,19 @@ class FastForwarding:
         """Add the kernel's counts since the last call to the router's counters."""
         for key, count in zip(_COUNTERS, self.path.take_counts(), strict=True):
             if count:
-                self._context.counters[key] += count
+                self._core.counters[key] += count
 
     def _branches(self, link: int, side: int, number: int) -> Branches | None:
         """Return the branches of a packet's tree; None if no version has such a tree. link: -1 for own messages."""
-        neighbour = self._links.name(link) if link >= 0 else ""
+        neighbour = self._core.links.name(link) if link >= 0 else ""
         if neighbour:
-            tree = self._versions.tree_for(neighbour, side, number)
+            tree = self._core.versions.tree_for(neighbour, side, number)
         else:
-            tree = self._versions.newest.tree(number, self._context.name)
+            tree = self._core.versions.newest.tree(number, self._core.name)
         if tree is None:
             return None if neighbour else []  # no other router is reachable
         return [
             (branch.link, branch.to.side, branch.sources)
-            for branch in self._fib.interfaces(tree)
+            for branch in self._core.fib.interfaces(tree)
             if branch.to.neighbour != neighbour
         ]

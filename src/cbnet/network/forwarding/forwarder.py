@@ -58,11 +58,7 @@ class Forwarder:
         lose: Callable[[Sequence[int]], None],
     ) -> None:
         """Initialise; store: stores a packet for durable subscriptions; lose: counts a message as lost for them."""
-        self._context = core.context
-        self._versions = core.versions
-        self._fib = core.fib
-        self._unicast = core.unicast
-        self._home_routers = core.home_routers
+        self._core = core
         self.groups = GroupRecords(core)
         self.traces = Traces(core)
         self.unconfirmed = UnconfirmedPackets(core.links)
@@ -78,9 +74,9 @@ class Forwarder:
         """Forward a message of a client; raise an `InputError` if it is invalid."""
         content = Content(frame)
         self._path.number += 1
-        self._context.counters[Event.PUBLISHED] += 1
-        flow = crc32(client.encode()) if self._context.settings.commit == "publisher" else self._path.number
-        self._begin(self._packet_of(frame, self._context.incarnation, self._path.number, flow, mark), content)
+        self._core.counters[Event.PUBLISHED] += 1
+        flow = crc32(client.encode()) if self._core.settings.commit == "publisher" else self._path.number
+        self._begin(self._packet_of(frame, self._core.incarnation, self._path.number, flow, mark), content)
 
     def durable_packet(self, frame: frames.DurablePublish, incarnation: int) -> frames.Packet:
         """Return the packet of a message whose publisher waits until it is stored; incarnation: the publisher's."""
@@ -95,11 +91,11 @@ class Forwarder:
         mark: frames.TraceMark | None = None,
     ) -> frames.Packet:
         return frames.Packet(
-            source=self._context.name,
+            source=self._core.name,
             incarnation=incarnation,
             number=number,
             hops=0,
-            tree=flow % self._context.settings.tree_count,
+            tree=flow % self._core.settings.tree_count,
             side=0,
             tries=0,
             attributes=frame.attributes,
@@ -110,7 +106,7 @@ class Forwarder:
 
     def begin_durable(self, packet: frames.Packet, mark: frames.DurableMark) -> None:
         """Forward a packet to its homes, or resend it to some of them."""
-        self._context.counters[Event.PUBLISHED] += not mark.is_repeated
+        self._core.counters[Event.PUBLISHED] += not mark.is_repeated
         self._begin(replace(packet, durable=mark), Content(packet))
 
     def send_run(self, run: frames.PacketRun, branches: Iterable[TreeInterface]) -> None:
@@ -118,19 +114,19 @@ class Forwarder:
         for branch in branches:
             assert branch.link is not None
             onward = replace(run, hops=run.hops + 1, side=branch.to.side)
-            self._context.outbox.send(branch.link, onward)
+            self._core.outbox.send(branch.link, onward)
             self.unconfirmed.add(branch.to.session, branch.link, onward)
-            self._context.counters[Event.PACKETS_SENT] += len(run.contents)
+            self._core.counters[Event.PACKETS_SENT] += len(run.contents)
 
     def enter(self, packet: frames.Packet, relay: Callable[[frames.Hop], None]) -> None:
         """Forward a packet from another domain, under its original identity; relay: called with its trace."""
-        self._context.counters[Event.DOMAIN_ENTERED] += 1
+        self._core.counters[Event.DOMAIN_ENTERED] += 1
         origin, mark = packet.origin or packet.source, packet.mark
         entered = replace(
             packet,
-            source=self._context.name,
+            source=self._core.name,
             hops=0,
-            tree=crc32(origin.encode()) % self._context.settings.tree_count,
+            tree=crc32(origin.encode()) % self._core.settings.tree_count,
             side=0,
             tries=0,
             mark=None if mark is None else frames.TraceMark(self.traces.relay(relay), mark.is_dry),
@@ -147,40 +143,40 @@ class Forwarder:
             raise WireError(f"invalid packet: {error.summary}") from None
         if packet.mark is not None:
             hypothetical_predicate(packet.mark)  # checked at once: errors are not forwarded
-        self._context.counters[Event.PACKETS_RECEIVED] += 1
-        tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
-        if tree is None and self._versions.is_outdated:
-            self._versions.adopt()
-            tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
+        self._core.counters[Event.PACKETS_RECEIVED] += 1
+        tree = self._core.versions.tree_for(neighbour, packet.side, packet.tree)
+        if tree is None and self._core.versions.is_outdated:
+            self._core.versions.adopt()
+            tree = self._core.versions.tree_for(neighbour, packet.side, packet.tree)
         self._handle(packet, content, tree, neighbour)
 
     def _adopted(self) -> None:
         """Commit again the unconfirmed packets that were sent over links that the newest version lacks."""
-        lost = self.unconfirmed.take_lost(self._versions.newest.own_sessions)
-        behind = self._versions.sides() if lost else {}
+        lost = self.unconfirmed.take_lost(self._core.versions.newest.own_sessions)
+        behind = self._core.versions.sides() if lost else {}
         for packet in lost:
             lacking = behind.get(packet.side)
-            if lacking is not None and lacking.isdisjoint(self._versions.newest.names):
-                self._context.drop(DropReason.LINK_CLOSED)
+            if lacking is not None and lacking.isdisjoint(self._core.versions.newest.names):
+                self._core.drop(DropReason.LINK_CLOSED)
             else:
                 content = Content(packet)
-                self._commit_again(packet, content, self._fib.match(content), lacking)
+                self._commit_again(packet, content, self._core.fib.match(content), lacking)
 
     def _begin(self, packet: frames.Packet, content: Content) -> None:
         """Commit a new packet to a tree of the newest version."""
-        self._handle(packet, content, self._versions.newest.tree(packet.tree, self._context.name), "")
+        self._handle(packet, content, self._core.versions.newest.tree(packet.tree, self._core.name), "")
 
     def _handle(self, packet: frames.Packet, content: Content, tree: TreeView | None, came_from: str) -> None:
         """Deliver a packet, if it is new, and forward it."""
-        matches = self._fib.match(content)
+        matches = self._core.fib.match(content)
         is_new = self._is_new(packet)
         if is_new:
             matches = self.groups.choose(packet, matches)
         if not is_new:
-            self._context.drop(DropReason.DUPLICATE)
+            self._core.drop(DropReason.DUPLICATE)
         elif packet.mark is None or not packet.mark.is_dry:
             self._deliver(packet, matches)
-        if packet.durable is not None and (matches.durable or self._context.home in packet.durable.homes):
+        if packet.durable is not None and (matches.durable or self._core.home in packet.durable.homes):
             self._store(packet, matches.durable)  # also for a duplicate: its source may lack the answer
         has_entered = bool(packet.origin) and not came_from
         domains = self._leave(packet, matches) if is_new and not has_entered else {}
@@ -204,7 +200,7 @@ class Forwarder:
 
     def _deliver(self, packet: frames.Packet, matches: Matches) -> None:
         """Send a message to the clients whose subscriptions match."""
-        counters, outbox = self._context.counters, self._context.outbox
+        counters, outbox = self._core.counters, self._core.outbox
         if matches.clients or matches.domains or matches.is_initial or matches.durable:
             counters[Event.MATCHED] += 1
         if matches.durable and packet.durable is None:
@@ -216,7 +212,7 @@ class Forwarder:
             for first in range(0, len(ids), MAX_ENTRIES):
                 outbox.send(link, _delivery(packet, ids[first : first + MAX_ENTRIES]))
         if matches.undecided is not None:
-            self._context.drop(DropReason.UNDECIDED)
+            self._core.drop(DropReason.UNDECIDED)
             self._lose(matches.undecided.durable)
             outbox.send_all(matches.undecided.clients, frames.Lost(1, UNDECIDED))
 
@@ -224,7 +220,7 @@ class Forwarder:
         """Pass a packet to other domains that want it; return their networks, by the side of the gateway."""
         if not matches.domains:
             return {}
-        self._context.counters[Event.DOMAIN_LEFT] += len(matches.domains)
+        self._core.counters[Event.DOMAIN_LEFT] += len(matches.domains)
         return self.on_leave(packet, matches.domains)
 
     def _send(
@@ -239,7 +235,7 @@ class Forwarder:
         """Send a packet to the neighbours on a tree whose side wants it; lacking: only toward these nodes."""
         wanted = [
             branch
-            for branch in self._fib.interfaces(tree)
+            for branch in self._core.fib.interfaces(tree)
             if branch.to.neighbour != came_from
             and (lacking is None or not lacking.isdisjoint(branch.to.behind))
             and self._is_wanted(branch, packet, content, matches)
@@ -250,10 +246,10 @@ class Forwarder:
         for branch in wanted:
             if branch.link is not None:
                 onward = _packet_to(branch, packet)
-                self._context.outbox.send(branch.link, onward)
+                self._core.outbox.send(branch.link, onward)
                 self.unconfirmed.add(branch.to.session, branch.link, onward)
                 sent.append(branch)
-        self._context.counters[Event.PACKETS_SENT] += len(sent)
+        self._core.counters[Event.PACKETS_SENT] += len(sent)
         if len(sent) == len(wanted):
             return SendResult(sent, None)
         retried = self._retry(packet, content, matches)
@@ -261,12 +257,12 @@ class Forwarder:
 
     def _is_wanted(self, branch: TreeInterface, packet: frames.Packet, content: Content, matches: Matches) -> bool:
         if packet.durable is not None:
-            if not branch.to.behind.isdisjoint(self._home_routers.of(packet.durable.homes)):
+            if not branch.to.behind.isdisjoint(self._core.home_routers.of(packet.durable.homes)):
                 return True
             if packet.durable.is_repeated:
                 return False
         if branch.sources is None:
-            self._context.counters[Event.PACKETS_UNPRUNED] += 1
+            self._core.counters[Event.PACKETS_UNPRUNED] += 1
             return True
         if branch.sources & matches.sources:
             return True
@@ -280,31 +276,31 @@ class Forwarder:
         if len(self._retried) >= _MAX_RETRIED:
             del self._retried[next(iter(self._retried))]
         self._retried[identity] = None
-        if self._versions.is_outdated:
-            self._versions.adopt()
+        if self._core.versions.is_outdated:
+            self._core.versions.adopt()
         return self._commit_again(packet, content, matches)
 
     def _commit_again(
         self, packet: frames.Packet, content: Content, matches: Matches, lacking: frozenset[str] | None = None
     ) -> SendResult:
         """Commit a packet at this router to the newest version."""
-        tree = self._versions.newest.tree(packet.tree, self._context.name)
+        tree = self._core.versions.newest.tree(packet.tree, self._core.name)
         if tree is None or packet.tries >= MAX_TRIES:
             return self._dropped(DropReason.LINK_CLOSED)
-        self._context.counters[Event.PACKETS_RETRIED] += 1
+        self._core.counters[Event.PACKETS_RETRIED] += 1
         again = replace(packet, tries=packet.tries + 1)
         return self._send(again, content, tree, matches, "", lacking)
 
     def _dropped(self, reason: DropReason) -> SendResult:
-        self._context.drop(reason)
+        self._core.drop(reason)
         return SendResult((), reason)
 
     def report(self, report: frames.TraceReport) -> None:
         """Send a report on a traced packet to the packet's source."""
-        if report.to == self._context.name:
+        if report.to == self._core.name:
             self.traces.report(report)
         else:
-            self._unicast.send(report)
+            self._core.unicast.send(report)
 
 
 def _packet_to(branch: TreeInterface, packet: frames.Packet) -> frames.Packet:

@@ -66,7 +66,7 @@ class OwnGroupRecord(OwnRecord):
     """The groups of one router's clients."""
 
     def __init__(self, core: RouterCore) -> None:
-        super().__init__(core.context, core.links, core.context.settings.retry)
+        super().__init__(core, core.links, core.settings.retry)
         self._groups = core.fib.groups
         self._originated = 0  # changes of the groups in the newest version
         self._allowed = float("-inf")  # time of the next version
@@ -103,8 +103,8 @@ class GroupRecords(Flooding[GroupRecord]):
     def __init__(self, core: RouterCore) -> None:
         self.table = GroupTable()
         self._own_groups = OwnGroupRecord(core)
-        requests = RecordRequests(core.context.settings.retry)
-        super().__init__(core.context, core.links, self.table, self._own_groups, requests)
+        requests = RecordRequests(core.settings.retry)
+        super().__init__(core, core.links, self.table, self._own_groups, requests)
         self._database = core.database
         self._versions = core.versions
         self._groups = core.fib.groups

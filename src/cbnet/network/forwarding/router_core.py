@@ -15,6 +15,7 @@ from cbnet.network.forwarding.forwarding_table import Fib
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
+from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_HOPS, UnicastFrame
@@ -71,15 +72,15 @@ class HomeRouters:
         return {self._routers.get(home, home) for home in homes} if self._routers else homes
 
 
-class RouterCore:
-    """The tables of one router, and the context that they share."""
+class RouterCore(RouterContext):
+    """The context that all parts of one router share, with its tables."""
 
-    def __init__(self, context: RouterContext, access: Access) -> None:
-        self.context = context
-        self.links = LinkTable(context, access)
-        self.database = Database(context.settings.lifetime)
-        self.versions = Versions(context, self.database)
-        self.unicast = UnicastForwarder(context, self.versions, self.links)
-        self.fib = Fib(context, self.links, self.versions)
-        self.offer_fib = Fib(context, self.links, self.versions)  # of requests
+    def __init__(self, settings: Settings, incarnation: int, access: Access) -> None:
+        super().__init__(settings, incarnation)
+        self.links = LinkTable(self, access)
+        self.database = Database(settings.lifetime)
+        self.versions = Versions(self, self.database)
+        self.unicast = UnicastForwarder(self, self.versions, self.links)
+        self.fib = Fib(self, self.links, self.versions)
+        self.offer_fib = Fib(self, self.links, self.versions)  # of requests
         self.home_routers = HomeRouters()

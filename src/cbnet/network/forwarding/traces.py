@@ -76,9 +76,7 @@ class Traces:
     """The running traces of this router's clients, and its reports on the packets of any trace."""
 
     def __init__(self, core: RouterCore) -> None:
-        self._context = core.context
-        self._links = core.links
-        self._fib = core.fib
+        self._core = core
         core.links.on_closed.append(self._link_closed)
         self._traces: dict[int, _Trace] = {}
         self._relays: dict[int, _Relay] = {}
@@ -92,7 +90,7 @@ class Traces:
             raise InputError("a hypothetical subscriber needs a predicate and a router", hint="give both, or neither")
         predicate_to_bytes(frame.predicate or "true", PREDICATE_LIMITS)
         self._count += 1
-        trace = _Trace(link, frame.number, self._context.now + self._context.settings.trace)
+        trace = _Trace(link, frame.number, self._core.now + self._core.settings.trace)
         trace.expected["", "", ""] += 1
         self._traces[self._count] = trace
         return TraceMark(self._count, frame.is_dry, frame.predicate, frame.at)
@@ -100,7 +98,7 @@ class Traces:
     def relay(self, relay: Callable[[Hop], None]) -> int:
         """Return the number for the mark of a packet from another domain; relay: called with each report on it."""
         self._count += 1
-        self._relays[self._count] = _Relay(relay, self._context.now + self._context.settings.trace)
+        self._relays[self._count] = _Relay(relay, self._core.now + self._core.settings.trace)
         return self._count
 
     def report(self, frame: TraceReport) -> None:
@@ -112,7 +110,7 @@ class Traces:
         if trace is None:  # it has timed out
             return
         hop = frame.hop
-        self._context.outbox.send(trace.link, TracedFrame(trace.number, hop))
+        self._core.outbox.send(trace.link, TracedFrame(trace.number, hop))
         trace.expected[hop.network, hop.came_from, hop.router if hop.came_from else ""] -= 1
         for branch in hop.branches:
             trace.expected[hop.network, hop.router, branch.neighbour] += branch.is_sent
@@ -124,9 +122,9 @@ class Traces:
     def check(self) -> None:
         """End the traces that have timed out."""
         for number, trace in list(self._traces.items()):
-            if self._context.now >= trace.deadline:
+            if self._core.now >= trace.deadline:
                 self._end(number)
-        for number in [each for each, relay in self._relays.items() if self._context.now >= relay.deadline]:
+        for number in [each for each, relay in self._relays.items() if self._core.now >= relay.deadline]:
             del self._relays[number]
 
     def _link_closed(self, link: Link) -> None:
@@ -134,7 +132,7 @@ class Traces:
 
     def _end(self, number: int) -> None:
         trace = self._traces.pop(number)
-        self._context.outbox.send(trace.link, TraceEnd(trace.number, trace.missing()))
+        self._core.outbox.send(trace.link, TraceEnd(trace.number, trace.missing()))
 
     # --- reports of this router
 
@@ -142,7 +140,7 @@ class Traces:
         """Return the report on a step."""
         delivered, passed_over, missed = self._local_results(step)
         return Hop(
-            router=self._context.name,
+            router=self._core.name,
             came_from=step.came_from,
             hops=step.packet.hops,
             dropped="" if step.dropped is None else drop_text(step.dropped),
@@ -169,7 +167,7 @@ class Traces:
         ]
 
     def _tree_branches(self, step: TraceStep) -> Sequence[TreeInterface]:
-        return () if step.tree is None else self._fib.interfaces(step.tree)
+        return () if step.tree is None else self._core.fib.interfaces(step.tree)
 
     def _reasons(self, step: TraceStep, branch: TreeInterface, *, is_sent: bool) -> list[str]:
         """Return the filter of a side that matches, or the nearest misses, or the reason why neither applies."""
@@ -188,7 +186,7 @@ class Traces:
 
     def _predicate(self, branch: TreeInterface) -> Predicate:
         """Return the predicate of the side behind a branch, as far as it is searched."""
-        filters = self._fib.filters(branch.to)
+        filters = self._core.fib.filters(branch.to)
         return Predicate(filter_from_bytes(each) for each in sorted(filters)[: _MAX_EXPLAINED + 1])
 
     def _local_results(self, step: TraceStep) -> tuple[list[str], list[str], list[str]]:
@@ -196,7 +194,7 @@ class Traces:
         delivered: list[str] = []
         passed: list[str] = []
         others: list[tuple[str, Predicate]] = []
-        for subscriber, id, filters in self._fib.local():
+        for subscriber, id, filters in self._core.fib.local():
             name = self._subscription_name(subscriber, id)
             if subscriber is InternalSubscriber.OTHER_DOMAINS and id in step.domains:
                 continue
@@ -213,7 +211,7 @@ class Traces:
         """Return the other networks that the packet was passed to."""
         wanted = (
             (id, predicate_of(filters))
-            for subscriber, id, filters in self._fib.local()
+            for subscriber, id, filters in self._core.fib.local()
             if subscriber is InternalSubscriber.OTHER_DOMAINS and id in step.domains
         )
         return [
@@ -224,14 +222,14 @@ class Traces:
     def _subscription_name(self, subscriber: Subscriber, id: int) -> str:
         if isinstance(subscriber, InternalSubscriber):
             return subscriber.value
-        return f"subscription {id} of {self._links.name(subscriber)}"
+        return f"subscription {id} of {self._core.links.name(subscriber)}"
 
     def _hypothetical_results(self, step: TraceStep) -> list[str]:
         """Return whether the hypothetical subscriber matches: reported at its router and at the source."""
         mark = step.mark
-        if not mark.predicate or self._context.name not in (mark.at, step.packet.source):
+        if not mark.predicate or self._core.name not in (mark.at, step.packet.source):
             return []
-        behind = {self._context.name}.union(*(branch.to.behind for branch in self._tree_branches(step)))
+        behind = {self._core.name}.union(*(branch.to.behind for branch in self._tree_branches(step)))
         if mark.at not in behind:
             return [_short(f"router {mark.at!r} is not reachable")]
         predicate = hypothetical_predicate(mark)

@@ -60,9 +60,7 @@ class Holders:
         on_no_item: Callable[[Request], None],
     ) -> None:
         """Initialise; on_reply: called with a holder's reply. on_no_item: called when no holder has the item."""
-        self._context = core.context
-        self._links = core.links
-        self._fib = core.offer_fib
+        self._core = core
         self._open: dict[int, _OpenRequest] = {}
         self._busy: Counter[int] = Counter()  # open requests by link
         self._numbers = 0
@@ -74,47 +72,49 @@ class Holders:
 
     def has(self, request: bytes) -> bool:
         """Return whether a local holder offers to answer a request."""
-        return bool(self._fib.match(request_from_bytes(request).content).possible_clients)
+        return bool(self._core.offer_fib.match(request_from_bytes(request).content).possible_clients)
 
     def ask(self, request: Request, asked: Set[int] = frozenset()) -> None:
         """Ask a local holder that was not asked yet; if there is none, or the limit is reached, report it."""
-        holders = self._fib.match(request_from_bytes(request.request).content).possible_clients
+        holders = self._core.offer_fib.match(request_from_bytes(request.request).content).possible_clients
         available = [link for link in holders if link not in asked and self._busy[link] < MAX_HOLDER_REQUESTS]
         if not available or request.asked >= request.max_holders or len(self._open) >= MAX_OPEN_REQUESTS:
             self._on_no_item(request)
             return
         link = min(available, key=lambda link: (self._busy[link], link))
-        now = self._context.now
+        now = self._core.now
         self._numbers += 1
-        deadline = now + min(self._context.settings.answer, request.timeout / 1000)
-        self._open[self._numbers] = _OpenRequest(request, link, self._links.name(link), now, deadline, asked | {link})
+        deadline = now + min(self._core.settings.answer, request.timeout / 1000)
+        self._open[self._numbers] = _OpenRequest(
+            request, link, self._core.links.name(link), now, deadline, asked | {link}
+        )
         self._busy[link] += 1
-        self._context.outbox.send(link, HolderRequest(self._numbers, holders[link][0], request.request))
+        self._core.outbox.send(link, HolderRequest(self._numbers, holders[link][0], request.request))
 
     def answer(self, link: Link, frame: Answer) -> None:
         """Handle the answer of a holder."""
         entry = self._open.get(frame.number)
         if entry is None or entry.link != link.id:
-            self._context.drop(DropReason.UNEXPECTED_ANSWER)
+            self._core.drop(DropReason.UNEXPECTED_ANSWER)
             return
         self._end(frame.number)
         if frame.item is None:
             self._next(entry, "it lacks the item")
             return
         if is_reply(entry.request.request, frame.item):
-            self._context.counters[Event.REQUESTS_ANSWERED] += 1
+            self._core.counters[Event.REQUESTS_ANSWERED] += 1
             self._on_reply(self._reply(entry, frame.item))
         else:
-            self._context.drop(DropReason.REPLY_MISMATCH)
+            self._core.drop(DropReason.REPLY_MISMATCH)
             self._next(entry, "its reply does not match the request")
 
     def check(self) -> None:
         """Give up on holders that have not answered in time."""
-        now = self._context.now
+        now = self._core.now
         for number, entry in list(self._open.items()):
             if now >= entry.deadline and number in self._open:
                 self._end(number)
-                self._context.counters[Event.HOLDERS_TIMED_OUT] += 1
+                self._core.counters[Event.HOLDERS_TIMED_OUT] += 1
                 self._next(entry, "it timed out")
 
     def remove_client(self, link: int) -> None:
@@ -125,14 +125,14 @@ class Holders:
 
     def _next(self, entry: _OpenRequest, reason: str) -> None:
         """Ask the next holder after one that did not supply the item."""
-        waited = round((self._context.now - entry.start) * 1000)
+        waited = round((self._core.now - entry.start) * 1000)
         request = entry.request
         tried = replace(request, asked=request.asked + 1, timeout=max(0, request.timeout - waited))
-        traced = with_step(tried, self._context.name, f"{entry.client} was asked: {reason}")
+        traced = with_step(tried, self._core.name, f"{entry.client} was asked: {reason}")
         if tried.timeout:
             self.ask(traced, entry.asked)
         else:
-            self._context.drop(DropReason.REQUEST_EXPIRED)
+            self._core.drop(DropReason.REQUEST_EXPIRED)
 
     def _reply(self, entry: _OpenRequest, item: ItemField) -> ReplyFrame:
         request = entry.request
@@ -145,14 +145,14 @@ class Holders:
             attributes=item.attributes,
             tags=item.tags,
             payload=item.payload,
-            holder=self._context.name,
+            holder=self._core.name,
             cache="",
             age=0,
             keep=item.keep,
             asked=request.asked + 1,
             steps=request.steps,
         )
-        return with_step(reply, self._context.name, f"{entry.client} was asked: it has the item")
+        return with_step(reply, self._core.name, f"{entry.client} was asked: it has the item")
 
     def _end(self, number: int) -> _OpenRequest:
         entry = self._open.pop(number)

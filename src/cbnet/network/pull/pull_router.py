@@ -33,11 +33,9 @@ class PullRouter:
     """Routes the requests and replies of one router."""
 
     def __init__(self, core: RouterCore) -> None:
-        self._context = context = core.context
-        self._links = links = core.links
-        self._versions = core.versions
-        self._fib = core.offer_fib
-        self._unicast = core.unicast
+        self._core = core
+        context = core
+        links = core.links
         self.holders = Holders(core, on_reply=self.handle_reply, on_no_item=self._leave)
         self.requesters = Requesters(context)
         self.cache = ReplyCache(context)
@@ -48,7 +46,7 @@ class PullRouter:
 
     def begin(self, link: Link, frame: PullFrame) -> None:
         """Send a request of a local client; raise a `LimitError` if too many are open."""
-        self._visit(self.requesters.begin(link.id, frame, self._links.of_same_client(link)))
+        self._visit(self.requesters.begin(link.id, frame, self._core.links.of_same_client(link)))
 
     def request(self, _: Link, frame: Request) -> None:
         """Handle a request from a neighbour."""
@@ -58,9 +56,9 @@ class PullRouter:
     def reply(self, _: Link, frame: ReplyFrame) -> None:
         """Handle a reply from a neighbour."""
         if is_reply(frame.request, frame):
-            self.handle_reply(with_step(frame, self._context.name, REPLY_STEP))
+            self.handle_reply(with_step(frame, self._core.name, REPLY_STEP))
         else:
-            self._context.drop(DropReason.REPLY_MISMATCH)
+            self._core.drop(DropReason.REPLY_MISMATCH)
 
     # --- clients and time
 
@@ -86,7 +84,7 @@ class PullRouter:
 
     def _leave(self, request: Request) -> None:
         """Send a request to other domains that offer it; if there are none, continue in this domain."""
-        domains = self._fib.match(request_from_bytes(request.request).content).domains
+        domains = self._core.offer_fib.match(request_from_bytes(request.request).content).domains
         if not domains or _exceeded_limit(request) or not self.on_leave(request, domains):
             self.go_on(request)
 
@@ -97,7 +95,7 @@ class PullRouter:
         cached = None if request.is_fresh else self.cache.get(request.request)
         if cached is None:
             return False
-        me = self._context.name
+        me = self._core.name
         reply = replace(
             cached,
             to=request.source,
@@ -113,7 +111,7 @@ class PullRouter:
 
     def _visit(self, request: Request) -> None:
         """Answer a request from the cache or by a local holder, or forward it; it may come back to a router."""
-        me = self._context.name
+        me = self._core.name
         if me in request.visited:
             self.go_on(request)
         elif not self._answer_from_cache(request):
@@ -136,7 +134,7 @@ class PullRouter:
             self._give_up(request, "no other router offers it" if request.tried else "no router offers it")
 
     def _forward(self, request: Request, branch: TreeInterface) -> None:
-        me, neighbour = self._context.name, branch.to.neighbour
+        me, neighbour = self._core.name, branch.to.neighbour
         verb = "may offer" if branch.sources is None else "offers"
         forward = with_step(request, me, f"sent toward {neighbour}, whose side {verb} it")
         self._send(neighbour, replace(forward, path=[*request.path, me]))
@@ -144,29 +142,31 @@ class PullRouter:
     def _return(self, request: Request) -> None:
         """Return a request to the previous router; if its link is gone, to the last router of its path with a link."""
         path = request.path
-        last = next((index for index in reversed(range(len(path))) if self._links.to(path[index]) is not None), None)
+        last = next(
+            (index for index in reversed(range(len(path))) if self._core.links.to(path[index]) is not None), None
+        )
         if last is None:
             self._give_up(request, "no other side offers it, and the way back is gone")
         else:
-            back = with_step(request, self._context.name, f"returned to {path[last]}: no other side offers it")
+            back = with_step(request, self._core.name, f"returned to {path[last]}: no other side offers it")
             self._send(path[last], replace(back, path=path[:last]))
 
     def _send(self, neighbour: str, request: Request) -> None:
-        link = self._links.to(neighbour)
+        link = self._core.links.to(neighbour)
         assert link is not None
         self.requesters.record_steps(request)
-        self._context.outbox.send(link, request)
+        self._core.outbox.send(link, request)
 
     def _next_branch(self, request: Request) -> TreeInterface | None:
         """Return the smallest side that offers the item and was not visited."""
-        tree = self._versions.newest.tree(request.tree, request.source)
+        tree = self._core.versions.newest.tree(request.tree, request.source)
         if tree is None:
             return None
-        sources = self._fib.match(request_from_bytes(request.request).content).sources
+        sources = self._core.offer_fib.match(request_from_bytes(request.request).content).sources
         offering = [
             branch
-            for branch in self._fib.interfaces(tree)
-            if self._links.to(branch.to.neighbour) is not None  # any session will do
+            for branch in self._core.offer_fib.interfaces(tree)
+            if self._core.links.to(branch.to.neighbour) is not None  # any session will do
             and branch.to.neighbour not in request.visited
             and (branch.sources is None or branch.sources & sources)
         ]
@@ -174,8 +174,8 @@ class PullRouter:
 
     def _give_up(self, request: Request, reason: str) -> None:
         """Report to the requester that there is no reply."""
-        answer = with_step(_no_item(request), self._context.name, reason)
-        self._unicast.receive(answer, self.requesters.no_item)
+        answer = with_step(_no_item(request), self._core.name, reason)
+        self._core.unicast.receive(answer, self.requesters.no_item)
 
     # --- replies
 
@@ -185,7 +185,7 @@ class PullRouter:
         self._send_reply(reply)
 
     def _send_reply(self, reply: ReplyFrame) -> None:
-        self._unicast.receive(reply, self.requesters.reply)
+        self._core.unicast.receive(reply, self.requesters.reply)
 
 
 def _no_item(request: Request) -> NoItem:

@@ -40,11 +40,7 @@ class Inquiries:
 
     def __init__(self, core: RouterCore, status: Callable[[], frames.Status]) -> None:
         """Initialise; status: returns the status of this router."""
-        self._context = core.context
-        self._links = core.links
-        self._versions = core.versions
-        self._fib = core.fib
-        self._unicast = core.unicast
+        self._core = core
         self._status = status
         self._waiting: dict[int, _Waiting] = {}
         self._count = 0
@@ -55,32 +51,32 @@ class Inquiries:
         subject: Literal["status", "subscriptions"] = (
             "status" if isinstance(request, frames.StatusRequest) else "subscriptions"
         )
-        if request.at in ("", self._context.name):
-            self._context.outbox.send(link, replace(self._report(subject), number=request.number))
-        elif request.at not in self._versions.newest.names:
+        if request.at in ("", self._core.name):
+            self._core.outbox.send(link, replace(self._report(subject), number=request.number))
+        elif request.at not in self._core.versions.newest.names:
             self._refuse(link, request, f"router {request.at!r} is not reachable", ReasonCode.UNKNOWN)
         elif len(self._waiting) >= _MAX_WAITING:
             self._refuse(link, request, "too many inquiries at once; wait for some to end", ReasonCode.LIMIT)
         else:
             self._count += 1
-            self._waiting[self._count] = _Waiting(link, request, self._context.now + _TIMEOUT)
-            self._unicast.send(frames.Inquiry(request.at, 0, self._context.name, self._count, subject))
+            self._waiting[self._count] = _Waiting(link, request, self._core.now + _TIMEOUT)
+            self._core.unicast.send(frames.Inquiry(request.at, 0, self._core.name, self._count, subject))
 
     def answer(self, frame: frames.Inquiry) -> None:
         """Answer the inquiry of another router."""
-        self._unicast.send(frames.InquiryReport(frame.source, 0, frame.number, self._report(frame.subject)))
+        self._core.unicast.send(frames.InquiryReport(frame.source, 0, frame.number, self._report(frame.subject)))
 
     def pass_on(self, frame: frames.InquiryReport) -> None:
         """Pass the answer of another router on to the client."""
         waiting = self._waiting.get(frame.number)
         if waiting is not None and _is_answer(frame.report, waiting.request):  # else it has timed out
             del self._waiting[frame.number]
-            self._context.outbox.send(waiting.link, replace(frame.report, number=waiting.request.number))
+            self._core.outbox.send(waiting.link, replace(frame.report, number=waiting.request.number))
 
     def check(self) -> None:
         """Refuse the inquiries that have timed out."""
         for number, (link, request, deadline) in [*self._waiting.items()]:
-            if self._context.now >= deadline:
+            if self._core.now >= deadline:
                 del self._waiting[number]
                 reason = f"router {request.at!r} has not answered within {_TIMEOUT:g} s"
                 self._refuse(link, request, reason, ReasonCode.NO_ANSWER)
@@ -90,19 +86,19 @@ class Inquiries:
 
     def _refuse(self, link: int, request: Request, reason: str, code: ReasonCode) -> None:
         refusal = refused(frames.frame_number(type(request)), request.number, Refusal(reason, code))
-        self._context.outbox.send(link, refusal)
+        self._core.outbox.send(link, refusal)
 
     def _report(self, subject: str) -> frames.Status | frames.SubscriptionList:
         if subject == "status":
             return self._status()
         listed = [
-            _field(self._name(subscriber), id, filters, self._fib.groups.key(subscriber, id))
-            for subscriber, id, filters in islice(self._fib.local(), MAX_LISTED)
+            _field(self._name(subscriber), id, filters, self._core.fib.groups.key(subscriber, id))
+            for subscriber, id, filters in islice(self._core.fib.local(), MAX_LISTED)
         ]
-        return frames.SubscriptionList(0, self._context.name, listed, len(self._fib))
+        return frames.SubscriptionList(0, self._core.name, listed, len(self._core.fib))
 
     def _name(self, subscriber: Subscriber) -> str:
-        return subscriber.value if isinstance(subscriber, InternalSubscriber) else self._links.name(subscriber)
+        return subscriber.value if isinstance(subscriber, InternalSubscriber) else self._core.links.name(subscriber)
 
 
 def _is_answer(report: frames.Status | frames.SubscriptionList, request: Request) -> bool:

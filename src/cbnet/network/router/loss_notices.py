@@ -30,9 +30,7 @@ class LossNotices:
 
     def __init__(self, core: RouterCore, subscriptions: Subscriptions, on_loss: Callable[[str], None]) -> None:
         """Initialise; on_loss: called with the cause."""
-        self._context = core.context
-        self._links = core.links
-        self._database = core.database
+        self._core = core
         self._subscriptions = subscriptions
         self._on_loss = on_loss
         self._version: Version | None = None  # at the last check
@@ -46,7 +44,7 @@ class LossNotices:
         self._version = version
         before, self._incarnations = (
             self._incarnations,
-            {name: self._database.incarnation(name) for name in version.names},
+            {name: self._core.database.incarnation(name) for name in version.names},
         )
         gone = [name for name in before if name not in self._incarnations and not self._has_left(name)]
         restarted = [
@@ -65,20 +63,20 @@ class LossNotices:
         """Return the routers that can be reached over links that existed at the last check and still exist."""
         before, self._sessions = self._sessions, {ends: self._common_sessions(*ends) for ends in version.edges}
         kept = (ends for ends, now in self._sessions.items() if not now.isdisjoint(before.get(ends, ())))
-        return reachable(self._context.name, kept)
+        return reachable(self._core.name, kept)
 
     def _common_sessions(self, a: str, b: str) -> set[int]:
-        one, other = self._database.neighbours(a).get(b), self._database.neighbours(b).get(a)
+        one, other = self._core.database.neighbours(a).get(b), self._core.database.neighbours(b).get(a)
         return set() if one is None or other is None else {*one.sessions} & {*other.sessions}
 
     def _has_left(self, name: str) -> bool:
-        return all(link.weight == MAX_WEIGHT for link in self._database.neighbours(name).values())
+        return all(link.weight == MAX_WEIGHT for link in self._core.database.neighbours(name).values())
 
     def _notify(self, cause: str) -> None:
         self._on_loss(cause)
-        for link in self._links.all():
+        for link in self._core.links.all():
             if not link.is_router and self._subscriptions.count(link.id):
-                self._context.outbox.send(link.id, Lost(0, cause[:MAX_REASON_LENGTH]))
+                self._core.outbox.send(link.id, Lost(0, cause[:MAX_REASON_LENGTH]))
 
 
 def _list(names: Collection[str]) -> str:

@@ -14,7 +14,7 @@ from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal, St
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
-from cbnet.network.link.context import Action, RouterContext
+from cbnet.network.link.context import Action
 from cbnet.network.link.counters import Event
 from cbnet.network.link.link import Link
 from cbnet.network.link.settings import Settings
@@ -55,12 +55,11 @@ class Router:
         journal: OpenJournal | Standby | None = None,
     ) -> None:
         """Create a router; `incarnation` is a random number below 2**63, drawn anew at each start."""
-        self._context = context = RouterContext(settings, incarnation)
-        self._core = core = RouterCore(context, access)
+        self._core = core = RouterCore(settings, incarnation, access)
         self.links, self.database, self.versions = core.links, core.database, core.versions
         self.fib, self.offer_fib = core.fib, core.offer_fib
-        self._own_links = OwnLinks(context, self.links)
-        self._link_records = LinkRecords(context, self.links, self.database, self._own_links)
+        self._own_links = OwnLinks(core, self.links)
+        self._link_records = LinkRecords(core, self.links, self.database, self._own_links)
         self.announcements = announcements = Announcements(core, data)
         self.subscriptions, self.offers = announcements.subscriptions, announcements.offers
         self.streams = announcements.streams
@@ -75,10 +74,10 @@ class Router:
         self._groups = self.forwarder.groups
         self._floodings = {each.kind: each for each in (self._link_records, self.durable.records, self._groups)}
         quotas = FilterQuotas(self.links, announcements, self.durable)
-        self._clients = ClientHandler(context, announcements, self.forwarder, self.pulls, self.durable, quotas)
-        self._inquiries = Inquiries(core, lambda: router_status(self, context, 0))
-        self._durable_clients = DurableClientHandler(context, self.durable, announcements.confirmations, quotas)
-        self._review = RightsReview(context, announcements, self.durable, quotas)
+        self._clients = ClientHandler(core, announcements, self.forwarder, self.pulls, self.durable, quotas)
+        self._inquiries = Inquiries(core, lambda: router_status(self, core, 0))
+        self._durable_clients = DurableClientHandler(core, self.durable, announcements.confirmations, quotas)
+        self._review = RightsReview(core, announcements, self.durable, quotas)
         self._losses = LossNotices(core, self.subscriptions, self.durable.note_loss)
         self.versions.on_adopted.append(self._adopted)
         self.on_reload: Callable[[int, int], None] | None = None  # called with the link and number of a request
@@ -145,13 +144,13 @@ class Router:
     @property
     def settings(self) -> Settings:
         """The settings of this router."""
-        return self._context.settings
+        return self._core.settings
 
     @property
     def counters(self) -> Counter[str]:
         """The counters of this router; see `link.counters`."""
         self._fast.count()
-        return self._context.counters
+        return self._core.counters
 
     @property
     def version(self) -> Version:
@@ -211,7 +210,7 @@ class Router:
         self._begin(now)
         known = self.links.get(link)
         if known is not None:  # else the link was closed meanwhile
-            known.last_received = self._context.now
+            known.last_received = self._core.now
             handlers = self._handlers["" if known.hello is None else known.hello.role]
             try:
                 for frame in all:
@@ -233,7 +232,7 @@ class Router:
         if self._is_due or self._link_records.unconfirmed:
             return self._done()
         self.durable.flush()
-        return self._context.outbox.take()
+        return self._core.outbox.take()
 
     def forward(
         self, link: int, data: Data, start: int, end: int, now: float, most: int = ANY_NUMBER
@@ -242,7 +241,7 @@ class Router:
         self._begin(now)
         known = self.links.get(link)
         if known is not None and known.hello is not None:  # a Hello must be complete in time
-            known.last_received = self._context.now
+            known.last_received = self._core.now
         if self._is_due or self._link_records.unconfirmed:  # work is due after the next frame
             return Progress(start, PYTHON)
         progress = self._fast.run(link, data, start, end, most)
@@ -259,7 +258,7 @@ class Router:
             if stop == progress.end:
                 return Progress(stop, PYTHON, written, actions)
             self.durable.flush()
-            actions += self._context.outbox.take()
+            actions += self._core.outbox.take()
             progress = self._fast.run(link.id, data, stop, end, most - link.traffic.messages_received)
             written += progress.written
             actions += progress.actions
@@ -272,7 +271,7 @@ class Router:
         self._begin(now)
         known = self.links.get(link)
         if known is not None:
-            known.last_received = self._context.now
+            known.last_received = self._core.now
 
     def failed(self, link: int, reason: str, code: ReasonCode, now: float) -> list[Action]:
         """Close a link, such as one that carried invalid bytes."""
@@ -315,7 +314,7 @@ class Router:
         if settings.weights != self.settings.weights:
             self.links.change_lengths()
         has_other_keys = access.signatures != self.links.access.signatures
-        self._context.settings = settings
+        self._core.settings = settings
         self.pulls.cache.evict()
         for link, before in self.links.change_access(access):
             self._durable_clients.review(link)
@@ -346,7 +345,7 @@ class Router:
                 self._handlers["client"][type(frame)](link, frame)
         self.announcements.check()
         for kind in (self.subscriptions, self.offers):
-            kind.settle(self._context.now)
+            kind.settle(self._core.now)
         return self._done()
 
     @property
@@ -364,7 +363,7 @@ class Router:
 
     def announce_gateway(self, path: tuple[str, ...]) -> None:
         """Announce the path of this router's gateway in the tree of gateways, at the next tick."""
-        self._context.gateway_path = path
+        self._core.gateway_path = path
 
     def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:
         """Make the calls of this router's gateway in one turn."""
@@ -387,7 +386,7 @@ class Router:
         elif link.hello is None:
             raise WireError(f"{type(frame).__name__} before Hello")
         elif isinstance(frame, frames.Ping):
-            self._context.outbox.send(link.id, frames.Pong(frame.number))
+            self._core.outbox.send(link.id, frames.Pong(frame.number))
         elif isinstance(frame, frames.Close):
             reason = f"closed by the peer: {frame.reason}"[:MAX_REASON_LENGTH]
             self.links.shut(link.id, reason, ReasonCode.OTHER)
@@ -402,8 +401,8 @@ class Router:
         link.drops_when_slow = frame.policy == "drop"
 
     def _status(self, link: Link, frame: frames.StatusRequest) -> None:
-        if not link.rights.watch and frame.at in ("", self._context.name):
-            self._context.outbox.send(link.id, router_status(self, self._context, frame.number, is_whole=False))
+        if not link.rights.watch and frame.at in ("", self._core.name):
+            self._core.outbox.send(link.id, router_status(self, self._core, frame.number, is_whole=False))
         else:
             self._inquire(link, frame)
 
@@ -418,16 +417,16 @@ class Router:
             answer = filter_page(self, frame)
         else:
             answer = table_summary(self, frame.number)
-        self._context.outbox.send(link.id, answer)
+        self._core.outbox.send(link.id, answer)
 
     def _begin(self, now: float) -> None:
         """Begin a turn: a home whose lease has ended is lost before anything is done for it."""
-        self._context.clock.advance(now)
+        self._core.clock.advance(now)
         if self.durable.has_lost_home():
             self._is_due = True
 
     def _shut(self, link: int, reason: str, code: ReasonCode) -> None:
-        self._context.counters[Event.LINKS_FAILED] += 1
+        self._core.counters[Event.LINKS_FAILED] += 1
         self.links.shut(link, reason, code)
 
     def _done(self) -> list[Action]:
@@ -441,7 +440,7 @@ class Router:
             self.versions.adopt()
         self.announcements.finish_turn()
         self.durable.flush()
-        return self._context.outbox.take()
+        return self._core.outbox.take()
 
     def _adopted(self) -> None:
         self._is_due = True

@@ -178,7 +178,7 @@ def test_a_publisher_that_changes_its_router_sends_again_what_is_stored_once():
 
 def test_messages_are_stored_in_order_though_one_was_lost():
     net, alice, carol = chain()
-    kept = net.memory.router("a")._context.outbox.send
+    kept = net.memory.router("a")._core.outbox.send
     lost = []
 
     def send(link, frame):
@@ -187,7 +187,7 @@ def test_messages_are_stored_in_order_though_one_was_lost():
         else:
             kept(link, frame)
 
-    net.memory.router("a")._context.outbox.send = send
+    net.memory.router("a")._core.outbox.send = send
     for payload in numbers(10):
         alice.publish_durable({"x": 1}, payload)
     net.run(0.5)

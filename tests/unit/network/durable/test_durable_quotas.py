@@ -132,7 +132,7 @@ def test_one_account_cannot_use_up_the_publishers_that_a_home_knows(monkeypatch)
     assert reason.startswith("your clients are too many durable publishers: 2 in 7,200 s")
     assert publish(1, 1, number=2) == []
     assert publish(2, 3) == []  # another account
-    a.router._context.clock.now += 7_200
+    a.router._core.clock.now += 7_200
     assert publish(1, 3) == []
 
 

@@ -45,7 +45,7 @@ def forget(net, client, home):
 
 
 def incarnation(net, name):
-    return net.memory.router(name)._context.incarnation
+    return net.memory.router(name)._core.incarnation
 
 
 def store_while_away(net, alice, home, owner, attributes):

@@ -73,7 +73,7 @@ def test_a_report_of_another_router_or_about_something_else_is_ignored():
     new.client_link(1)
     new.leaf(2, "b", wants=["x = 1"])
     (inquiry,) = sent(new.say(1, SubscriptionRequest(7, "b")), Inquiry, link=2)
-    status = router_status(Alone("b").router, Alone("b").router._context, 0)
+    status = router_status(Alone("b").router, Alone("b").router._core, 0)
     for report in (SubscriptionList(0, "c", [], 0), status):
         assert sent(new.say(2, InquiryReport("a", 0, inquiry.number, report)), link=1) == []
     report = InquiryReport("a", 0, inquiry.number, SubscriptionList(0, "b", [], 0))

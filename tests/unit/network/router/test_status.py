@@ -47,7 +47,7 @@ def test_a_client_that_may_not_watch_sees_nothing_of_others():
     new = Alone("a", weights={"b": 7})
     new.leaf(1, "b", wants=["x > 9"], offers=["#o"])
     new.client_link(2, "c")
-    status = router_status(new.router, new.router._context, 1, is_whole=False)
+    status = router_status(new.router, new.router._core, 1, is_whole=False)
     assert (status.neighbours, status.interfaces, status.peers, status.counters, status.silent) == ({}, [], [], {}, {})
     assert status.reachable == 2
 

@@ -173,7 +173,7 @@ class HomeRecords(Flooding[HomeRecord]):
 
     def __init__(self, core: RouterCore, *, has_journal: bool) -> None:
         """Initialise; has_journal: whether this router holds a home, or stands by for one."""
-        context, links = core.context, core.links
+        context, links = core, core.links
         self.table = HomeTable(context.home, core.home_routers)
         self.own = OwnHomeRecord(context, links)
         self.foreign = ForeignRecords(0, context.incarnation, None)

@@ -69,10 +69,7 @@ class PublishedRuns:
     def __init__(
         self, core: RouterCore, forwarder: Forwarder, records: HomeRecords, publications: Publications, kinds: RunKinds
     ) -> None:  # fmt: skip
-        self._context = core.context
-        self._links = core.links
-        self._versions = core.versions
-        self._home_routers = core.home_routers
+        self._core = core
         self._moves = 0  # of homes, that were seen
         self._forwarder = forwarder
         self._duplicates = forwarder.fast.path.duplicates
@@ -99,7 +96,7 @@ class PublishedRuns:
             return False
         self._duplicates.record_run("", incarnation, self._tree(incarnation), run.first, count)
         for event in (Event.PUBLISHED, Event.DURABLE_PUBLISHED):
-            self._context.counters[event] += count
+            self._core.counters[event] += count
         return True
 
     def stored(self, frame: Stored) -> None:
@@ -119,10 +116,10 @@ class PublishedRuns:
 
     def check(self) -> None:
         """Resolve runs that are not answered in time, or whose homes have other routers now."""
-        if self._moves != self._home_routers.changes:
-            self._moves = self._home_routers.changes
+        if self._moves != self._core.home_routers.changes:
+            self._moves = self._core.home_routers.changes
             self.resolve_all()
-        now, elapsed, retry = self._context.now, self._context.clock.elapsed, self._context.settings.retry
+        now, elapsed, retry = self._core.now, self._core.clock.elapsed, self._core.settings.retry
         for incarnation, all in [*self._all.items()]:
             if any(elapsed >= sent.deadline for sent in all):
                 self.resolve(incarnation, with_own=True)
@@ -145,7 +142,7 @@ class PublishedRuns:
                 self._all.setdefault(incarnation, []).append(sent)
                 continue
             self._release(sent)
-            left = max(0.0, sent.deadline - self._context.clock.elapsed)
+            left = max(0.0, sent.deadline - self._core.clock.elapsed)
             for index, number in enumerate(sent.numbers):
                 homes = [home for home, answered in sent.answered.items() if number not in answered]
                 frame, subscriptions = sent.run.frame(index, left), sent.subscriptions[index]
@@ -159,7 +156,7 @@ class PublishedRuns:
     # --- inside
 
     def _tree(self, incarnation: int) -> int:
-        return incarnation % self._context.settings.tree_count
+        return incarnation % self._core.settings.tree_count
 
     def _is_done(self, client: Link, own: HeldHome | None, run: Run, incarnation: int) -> bool:
         """Store a run at the own home, or send it to other ones; return whether that was possible."""
@@ -171,9 +168,9 @@ class PublishedRuns:
             self.resolve(incarnation)  # its messages are sent again
         if self._publications.has(incarnation):
             return False
-        tree = self._versions.newest.tree(self._tree(incarnation), self._context.name)
+        tree = self._core.versions.newest.tree(self._tree(incarnation), self._core.name)
         branches = self._kinds.branches(tree, kinds.values(), homes)
-        is_own = homes == [self._context.home]
+        is_own = homes == [self._core.home]
         if branches is None or is_own == bool(branches):
             return False
         sent = self._sent(client, run, homes, is_own=is_own)
@@ -184,7 +181,7 @@ class PublishedRuns:
         if is_own:
             is_done = own is not None and self._store(own, sent, kinds, incarnation)
         else:
-            is_done = self._context.home not in homes and not any(kind.durable for kind in kinds.values())
+            is_done = self._core.home not in homes and not any(kind.durable for kind in kinds.values())
         if not is_done:
             self._release(sent)
             return False
@@ -200,8 +197,8 @@ class PublishedRuns:
             account=client.account,
             run=run,
             is_own=is_own,
-            deadline=self._context.clock.elapsed + run.timeout,
-            sent=self._context.now,
+            deadline=self._core.clock.elapsed + run.timeout,
+            sent=self._core.now,
             size=sum(map(len, run.contents)) + OVERHEAD * len(run.contents),
             missing={*homes},
             subscriptions=[0] * len(run.contents),
@@ -209,11 +206,11 @@ class PublishedRuns:
 
     def _store(self, own: HeldHome, sent: _Sent, kinds: Mapping[int, Kind], incarnation: int) -> bool:
         """Store a run at the own home; return False, without any effect, if that is not possible."""
-        answers = self._kinds.store(own, sent.run, kinds, incarnation, self._context.name)
+        answers = self._kinds.store(own, sent.run, kinds, incarnation, self._core.name)
         if answers is None:
             return False
-        self._context.counters[Event.MATCHED] += len(sent.run.contents)
-        own.queue.after(partial(self._stored, incarnation, Stored("", 0, self._context.home, [], runs=answers)))
+        self._core.counters[Event.MATCHED] += len(sent.run.contents)
+        own.queue.after(partial(self._stored, incarnation, Stored("", 0, self._core.home, [], runs=answers)))
         return True
 
     def _stored(self, incarnation: int, frame: Stored) -> None:
@@ -232,7 +229,7 @@ class PublishedRuns:
             home: max((each.numbers[-1] for each in before if home in each.missing), default=0) for home in sent.missing
         }
         packet = PacketRun(
-            source=self._context.name,
+            source=self._core.name,
             incarnation=incarnation,
             number=run.first,
             hops=0,
@@ -266,10 +263,10 @@ class PublishedRuns:
         left = [each for each in self._all.pop(incarnation) if each is not sent]
         if left:
             self._all[incarnation] = left
-        client = self._links.get(sent.link)
+        client = self._core.links.get(sent.link)
         if client is not None:
             for answer in _published(client, sent.run, sent.subscriptions):
-                self._context.outbox.send(sent.link, answer)
+                self._core.outbox.send(sent.link, answer)
 
 
 def _published(

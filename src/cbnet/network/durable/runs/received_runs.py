@@ -33,8 +33,7 @@ class ReceivedRuns:
         self, core: RouterCore, forwarder: Forwarder, kinds: RunKinds, answer: Callable[[Stored], None]
     ) -> None:  # fmt: skip
         """Initialise; answer: sends the answer of the own home to the router where messages were published."""
-        self._context = core.context
-        self._versions = core.versions
+        self._core = core
         self._forwarder = forwarder
         self._duplicates = forwarder.fast.path.duplicates
         self._kinds = kinds
@@ -63,18 +62,18 @@ class ReceivedRuns:
     def _is_done(self, link: Link, frame: PacketRun, numbers: list[int], own: HeldHome | None) -> bool:
         """Store and forward a run; return False, without any effect, if its packets are to be handled one by one."""
         kinds = {number: self._kinds.of(number) for number in {*numbers}}
-        homes, is_here = frame.durable.homes, self._context.home in frame.durable.homes
+        homes, is_here = frame.durable.homes, self._core.home in frame.durable.homes
         if frame.durable.is_repeated or frame.hops >= MAX_HOPS:
             return False
         if not all(kind.is_usual and bool(kind.durable) == is_here for kind in kinds.values()):
             return False
-        tree = self._versions.tree_for(link.name, frame.side, frame.tree)
+        tree = self._core.versions.tree_for(link.name, frame.side, frame.tree)
         branches = None if tree is None else self._kinds.branches(tree, kinds.values(), homes, link.name)
         if branches is None or (is_here and (own is None or not self._store(own, frame, numbers, kinds))):
             return False
         count = len(numbers)
         new = self._duplicates.record_run("", frame.incarnation, frame.tree, frame.number, count)
-        counters = self._context.counters
+        counters = self._core.counters
         counters[Event.PACKETS_RECEIVED] += count
         counters[Event.MATCHED] += new if is_here else 0
         if new < count:
@@ -84,7 +83,7 @@ class ReceivedRuns:
 
     def _store(self, own: HeldHome, frame: PacketRun, numbers: list[int], kinds: Mapping[int, Kind]) -> bool:
         """Store a run at the own home, and answer the router where it was published."""
-        if not own.home.has_settled(frame.incarnation, frame.durable.homes[self._context.home]):
+        if not own.home.has_settled(frame.incarnation, frame.durable.homes[self._core.home]):
             return False
         run = Run(
             end=0,
@@ -99,5 +98,5 @@ class ReceivedRuns:
         answers = self._kinds.store(own, run, kinds, frame.incarnation, frame.source)
         if answers is None:
             return False
-        own.queue.after(partial(self._answer, Stored(frame.source, 0, self._context.home, [], runs=answers)))
+        own.queue.after(partial(self._answer, Stored(frame.source, 0, self._core.home, [], runs=answers)))
         return True

@@ -35,8 +35,7 @@ class RunKinds:
     """The kinds of messages that one router has read."""
 
     def __init__(self, core: RouterCore, fast: FastForwarding, homes: HomeTable) -> None:
-        self._fib = core.fib
-        self._home_routers = core.home_routers
+        self._core = core
         self._fast = fast
         self._homes = homes
         self.reader = RunReader(fast.path.links, core.fib.table.matcher, homes.matcher)
@@ -68,7 +67,7 @@ class RunKinds:
         kind = self._known.get(number)
         if kind is None:
             slots, homes = self.reader.slots[number]
-            matches = self._fib.matches_of(slots)
+            matches = self._core.fib.matches_of(slots)
             is_usual = not (matches.clients or matches.domains or matches.is_initial)
             names = sorted(map(self._homes.slots.holder, homes or ()))
             kind = self._known[number] = Kind(is_usual, tuple(matches.durable), matches.sources, names)
@@ -79,8 +78,8 @@ class RunKinds:
     ) -> list[TreeInterface] | None:  # fmt: skip
         """Return the neighbours on a tree that need messages of all these kinds; None if they are different ones."""
         wanted: list[TreeInterface] = []
-        routers = self._home_routers.of(homes)
-        for branch in () if tree is None else self._fib.interfaces(tree):
+        routers = self._core.home_routers.of(homes)
+        for branch in () if tree is None else self._core.fib.interfaces(tree):
             if branch.to.neighbour == came_from:
                 continue
             if branch.sources is None or branch.link is None:
