@@ -12,7 +12,7 @@ An option is declared once, as the default of a parameter of a command, or of a 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -211,3 +211,14 @@ def text_or_file(option: str, value: str) -> bytes:
     except OSError as error:
         hint = f"write {option} @{value} for a text that starts with @"
         raise InputError(f"cannot read: {error.strerror}", hint=hint, file=value[1:]) from None
+
+
+def key_values(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """Return the pairs of a repeated KEY=VALUE option."""
+    pairs = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InputError(f"{option}: {text!r} is not KEY=VALUE", hint=f"write {option} key=value")
+        pairs[key.strip()] = value
+    return pairs

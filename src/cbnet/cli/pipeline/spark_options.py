@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.options import flag, option
+from cbnet.cli.options import flag, key_values, option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,15 +97,4 @@ def settings(conf: Sequence[str] | None) -> dict[str, str]:
     for key in pairs:
         if not key.startswith("spark."):
             raise InputError(f"--conf {key!r} is not a Spark setting", hint="write --conf spark.driver.memory=4g")
-    return pairs
-
-
-def key_values(option: str, texts: Sequence[str] | None) -> dict[str, str]:
-    """Return the pairs of a repeated KEY=VALUE option."""
-    pairs = {}
-    for text in texts or ():
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise InputError(f"{option}: {text!r} is not KEY=VALUE", hint=f"write {option} key=value")
-        pairs[key.strip()] = value
     return pairs

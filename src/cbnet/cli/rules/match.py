@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import typer
 
 from cbnet.cli.console import print_note
-from cbnet.cli.options import DIALECT, JSON, RULES, argument, flag, option, output_option
+from cbnet.cli.options import DIALECT, JSON, RULES, argument, flag, key_values, option, output_option
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 from cbnet.processors import available_processors
@@ -63,11 +64,17 @@ class ResultOptions:
 
 def match(
     rules: Path = RULES,
-    messages: str = argument(
-        "-", "[MESSAGES]", "Message file: JSON Lines, .parquet, .csv or .arrow; - is standard input."
+    messages: list[str] = argument(
+        ["-"],
+        "[MESSAGES]...",
+        "Message files or patterns: JSON Lines, .parquet, .csv or .arrow, or text as .gz, .bz2 or .zst;"
+        " - is standard input.",
     ),
     *,
     options: ResultOptions,
+    types: list[str] | None = option(
+        None, "NAME=TYPE", "Type of a CSV column: int, float, bool or string; `all`: of the others; repeatable."
+    ),
     verify: bool = flag("Verify every byte of a compiled table first."),
     dialect: str = DIALECT,
     json: bool = JSON,
@@ -82,33 +89,54 @@ def match(
 
     options.check()
     table = open_rule_file(rules, verify=verify or bool(options.explain), dialect=dialect)
-    _match(table, messages, options, json)
+    _match(table, _files(messages), options, key_values("--types", types), json)
 
 
-def _match(table: RuleFile, messages: str, options: ResultOptions, as_json: bool) -> None:
+def _files(messages: Sequence[str]) -> list[str]:
+    """Return message files, with those that match a pattern in its place."""
+    found = [[name] if name == "-" or Path(name).exists() else sorted(glob(name, recursive=True)) for name in messages]  # noqa: PTH207
+    return [file for name, files in zip(messages, found, strict=True) for file in files or [name]]
+
+
+def _match(
+    table: RuleFile, files: Sequence[str], options: ResultOptions, types: Mapping[str, str], as_json: bool
+) -> None:
     from cbnet.cli.rules.match_output import MatchReport, printer
     from cbnet.matching.files.columnar_files import open_columnar
     from cbnet.matching.files.file_matching import FileMatcher, RuleNames
 
     names = RuleNames(table.compiled)
-    matcher = FileMatcher(table.compiled, threads=1 if messages == "-" else _threads())
-    file = None if messages == "-" else open_columnar(Path(messages))
-    report = MatchReport(names, "row" if file else "line", is_explained=bool(options.explain), as_json=as_json)
-    sink = _sink(names, options, messages, file)
-    print_rows = None if sink else printer(table, names, options, as_json)
+    matcher = FileMatcher(table.compiled, threads=1 if files == ["-"] else _threads())
+    first = None if files[0] == "-" else open_columnar(Path(files[0]), types)
+    report = MatchReport(names, "row" if first else "line", is_explained=bool(options.explain), as_json=as_json)
+    sink = _sink(names, options, files[0], first)
+    skipped: list[InputError] = []
     try:
-        for matched in _groups(matcher, messages, file, options):
-            report.add(matched, print_rows(matched) if print_rows else ())
+        for name in files:
+            file = first if name == files[0] else None if name == "-" else open_columnar(Path(name), types)
             if sink:
-                sink.write(matched)
+                _check_columns(name, file, files[0], first)
+            print_rows = None if sink else printer(table, names, options, as_json, name if len(files) > 1 else None)
+            for matched in _groups(matcher, name, file, options):
+                report.add(matched, print_rows(matched) if print_rows else ())
+                if sink:
+                    sink.write(matched)
+            skipped += file.skipped if file else ()
         if sink:
             sink.finish()
     except BaseException:
         if sink:
             sink.abandon()
         raise
-    report.finish(file.skipped if file else ())
+    report.finish(skipped)
     raise typer.Exit(2 if report.errors else 0)
+
+
+def _check_columns(name: str, file: ColumnarFile | None, first_name: str, first: ColumnarFile | None) -> None:
+    """Raise an error if the rows of two files cannot be in one result."""
+    if (file and file.schema) != (first and first.schema):
+        hint = "write one result for each, or state the types of CSV columns with --types"
+        raise InputError(f"its columns are not those of {first_name}", hint=hint, file=name)
 
 
 def _threads() -> int:
@@ -117,6 +145,7 @@ def _threads() -> int:
 
 def _sink(names: RuleNames, options: ResultOptions, messages: str, file: ColumnarFile | None) -> MatchSink | None:
     """Return the destination of the results; None if they are printed."""
+    from cbnet.matching.files.compressed_files import content_path
     from cbnet.matching.files.file_matching import (
         RULE_COLUMN,
         RULES_COLUMN,
@@ -128,7 +157,7 @@ def _sink(names: RuleNames, options: ResultOptions, messages: str, file: Columna
     from cbnet.matching.files.output_files import FileSink, FolderSink, open_output
 
     if options.split is not None:
-        return FolderSink(options.split, Path(messages).suffix if file else ".jsonl", names)
+        return FolderSink(options.split, content_path(Path(messages)).suffix if file else ".jsonl", names)
     if options.output is None:
         return None
     form: Callable[[MatchedMessages], Rows] = matched_only
@@ -155,9 +184,11 @@ def _groups(
                 yield matched
                 show(file.position, file.size)
             return
+        from cbnet.matching.files.compressed_files import content_of
+
         with _file(messages) as lines:
-            size = Path(messages).stat().st_size
-            for matched in matcher.match_lines(_checked(lines.read, messages), messages):
+            size, content = Path(messages).stat().st_size, content_of(lines, Path(messages))
+            for matched in matcher.match_lines(_checked(content.read, messages), messages):
                 yield matched
                 show(lines.tell(), size)
 

@@ -85,8 +85,10 @@ def _write(rows: list[str]) -> None:
         rows.clear()
 
 
-def printer(table: RuleFile, names: RuleNames, options: ResultOptions, as_json: bool) -> Printer:
-    """Return the function that prints messages."""
+def printer(
+    table: RuleFile, names: RuleNames, options: ResultOptions, as_json: bool, file: str | None = None
+) -> Printer:
+    """Return the function that prints messages, with the name of their file if one is given."""
     if options.events:
         return _events
     explained = _explained(table, options.explain or [])
@@ -97,6 +99,7 @@ def printer(table: RuleFile, names: RuleNames, options: ResultOptions, as_json: 
     }
     written = cache(_as_json if as_json else quote_rule)  # the same name is printed many times
     labels = names.labels
+    place = "" if file is None else f'"file": {_as_json(file)}, ' if as_json else f"{file}:"
 
     def rows(matched: MatchedMessages) -> Iterator[Row]:
         found = [labels[target] for target in matched.targets.tolist()]
@@ -109,7 +112,7 @@ def printer(table: RuleFile, names: RuleNames, options: ResultOptions, as_json: 
                     key: {name: given[name] for name in found[first:end] if name in given}
                     for key, given in details.items() if given
                 }  # fmt: skip
-                yield number, row(number, [written(name) for name in found[first:end]], more, reasons)
+                yield number, row(place, number, [written(name) for name in found[first:end]], more, reasons)
 
     return rows
 
@@ -155,15 +158,17 @@ def _message(row: bytes | pa.RecordBatch) -> Message | None:
     return message if isinstance(message, Message) else None
 
 
-def _text_row(number: int, names: list[str], _: Any, reasons: list[Explanation] | None) -> str:
-    row = f"{number}: {', '.join(names) or '(none)'}"
+def _text_row(place: str, number: int, names: list[str], _: Any, reasons: list[Explanation] | None) -> str:
+    row = f"{place}{number}: {', '.join(names) or '(none)'}"
     if reasons is None:
         return row
     return "\n".join([row, *(f"    {line}" for reason in reasons for line in str(reason).split("\n"))])
 
 
-def _json_row(number: int, names: list[str], details: dict[str, Any], reasons: list[Explanation] | None) -> str:
-    members = [f'"message": {number}', f'"rules": [{", ".join(names)}]']
+def _json_row(
+    place: str, number: int, names: list[str], details: dict[str, Any], reasons: list[Explanation] | None
+) -> str:
+    members = [f'{place}"message": {number}', f'"rules": [{", ".join(names)}]']
     members.extend(f'"{key}": {_as_json(given)}' for key, given in details.items() if given)
     if reasons is not None:
         members.append(f'"explain": {_as_json([reason.members() for reason in reasons])}')

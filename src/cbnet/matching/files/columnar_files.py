@@ -1,16 +1,17 @@
 """Files of messages in columns: Parquet, CSV and Arrow, read in batches of bounded size.
 
-The content decides for Parquet and Arrow files, else the suffix: .parquet, .csv, .arrow and .arrows (a stream). In
-CSV, a column is of ints, floats or bools if all its cells are, else of strings; an empty cell is an absent attribute.
-So a CSV file is read twice, the first time for the types.
+The content decides for Parquet and Arrow files, else the suffix: .parquet, .csv, .arrow and .arrows (a stream). A CSV
+file may be compressed. A column of it has the type that is stated; else it is of ints, floats or bools if all its cells
+are, else of strings; an empty cell is an absent attribute. So a CSV file is read twice, the first time for the types.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,18 +23,30 @@ import pyarrow.parquet
 
 from cbnet.errors import InputError
 from cbnet.files import unreadable
+from cbnet.matching.files.compressed_files import content_of, content_path
 
 _ROWS = 65_536  # of a batch
 _CSV_BYTES = 4 << 20  # of a batch
 _READ_BYTES = 1 << 20  # of a column of a Parquet file
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
-_CSV_TYPES = (pa.int64(), pa.float64(), pa.bool_(), pa.string())  # the first one that all cells of a column have
+# The first one that all cells of a column have, unless one is stated.
+_CSV_TYPES = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": pa.string()}
+_INFERRED = tuple(_CSV_TYPES.values())
+_OTHERS = "all"  # stands for the columns without a type of their own
 
 Uses = Callable[[pa.Field], bool]
 
 
-def open_columnar(path: Path) -> ColumnarFile | None:
-    """Open a Parquet, CSV or Arrow file; return None if the file is none of these."""
+def open_columnar(path: Path, types: Mapping[str, str] | None = None) -> ColumnarFile | None:
+    """Open a Parquet, CSV or Arrow file; return None if the file is none of these.
+
+    types: of the columns of a CSV file, by name, and of the others as `all`: int, float, bool or string.
+    """
+    check_types(types or {})
+    if content_path(path).suffix == ".csv":
+        return _CsvFile(path, types or {})
+    if types:
+        raise InputError("only the columns of a CSV file have types to state", file=str(path))
     try:
         with path.open("rb") as file:
             beginning = file.read(len(_ARROW))
@@ -43,9 +56,24 @@ def open_columnar(path: Path) -> ColumnarFile | None:
         return _ParquetFile(path)
     if beginning == _ARROW:
         return _ArrowFile(path)
-    if path.suffix in (".arrow", ".arrows"):
-        return _ArrowStream(path)
-    return _CsvFile(path) if path.suffix == ".csv" else None
+    return _ArrowStream(path) if path.suffix in (".arrow", ".arrows") else None
+
+
+def check_types(types: Mapping[str, str]) -> None:
+    """Raise an error for an unknown type of a column."""
+    for name, type in types.items():
+        if type not in _CSV_TYPES:
+            raise InputError(f"unknown type {type!r} of the column {name!r}", hint=f"use {', '.join(_CSV_TYPES)}")
+
+
+def stated_types(types: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """Return the types of the columns that have one, by name."""
+    for name in types.keys() - {*names, _OTHERS}:
+        near = get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"columns: {', '.join(names)}"
+        raise InputError(f"no column {name!r}", hint=hint)
+    stated = {name: types.get(name, types.get(_OTHERS)) for name in names}
+    return {name: type for name, type in stated.items() if type is not None}
 
 
 class ColumnarFile(ABC):
@@ -78,7 +106,7 @@ class ColumnarFile(ABC):
     @property
     def position(self) -> int:
         """How much has been read."""
-        return int(self._file.tell())
+        return self.size if self._file.closed else int(self._file.tell())  # the end of compressed content closes it
 
     @contextmanager
     def _naming_errors(self) -> Iterator[None]:
@@ -149,22 +177,36 @@ class _ArrowStream(ColumnarFile):
 
 
 class _CsvFile(ColumnarFile):
+    def __init__(self, path: Path, types: Mapping[str, str]) -> None:
+        self._given = types
+        super().__init__(path)
+
     def _open(self) -> pa.Schema:
         _check_utf8(self.path)
         names = self._texts(None).schema.names
         if repeated := next((name for name in names if names.count(name) > 1), None):
             raise InputError(f"two columns have the name {repeated!r}", hint="rename one", line=1)
-        types = dict.fromkeys(names, 0)
-        for batch in self._texts(names):
-            for name, column in zip(names, batch.columns, strict=True):
-                while _cast(column, _CSV_TYPES[types[name]]) is None:
-                    types[name] += 1
+        self._stated = stated_types(self._given, names)
+        inferred = dict.fromkeys((name for name in names if name not in self._stated), 0)
+        for batch in self._texts(names) if inferred else ():
+            for name in inferred:
+                while _cast(batch.column(name), _INFERRED[inferred[name]]) is None:
+                    inferred[name] += 1
         self.skipped.clear()
-        return pa.schema([(name, _CSV_TYPES[type]) for name, type in types.items()])
+        types = {name: _CSV_TYPES[type] for name, type in self._stated.items()}
+        types |= {name: _INFERRED[number] for name, number in inferred.items()}
+        return pa.schema([(name, types[name]) for name in names])
 
     def _batches(self, _: Uses) -> Iterator[pa.RecordBatch]:
         for batch in self._texts(self.schema.names):
             columns = [_cast(column, type) for column, type in zip(batch.columns, self.schema.types, strict=True)]
+            for field, texts, column in zip(self.schema, batch.columns, columns, strict=True):
+                if column is None:  # only possible if the type is stated
+                    cell = next(text for text in texts if _cast(pa.array([text]), field.type) is None)
+                    problem = (
+                        f"column {field.name!r}: {cell.as_py()[:40]!r} is not of the type {self._stated[field.name]}"
+                    )
+                    raise InputError(problem, hint=f"state another one, such as --types {field.name}=string")
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _texts(self, names: list[str] | None) -> pa.csv.CSVStreamingReader:
@@ -176,7 +218,9 @@ class _CsvFile(ColumnarFile):
         )  # fmt: skip
         parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=self._skip)
         read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
-        return pa.csv.open_csv(self._file, read_options=read, parse_options=parse, convert_options=convert)
+        return pa.csv.open_csv(
+            content_of(self._file, self.path), read_options=read, parse_options=parse, convert_options=convert
+        )
 
     def _skip(self, row: Any) -> str:
         cells = "1 cell" if row.actual_columns == 1 else f"{row.actual_columns} cells"
@@ -189,7 +233,8 @@ def _check_utf8(path: Path) -> None:
     """Refuse a file that is not UTF-8: Arrow reports only some of its errors."""
     decoder, line = getincrementaldecoder("utf-8")(), 1
     with path.open("rb") as file:
-        for chunk in chain(iter(partial(file.read, _CSV_BYTES), b""), [b""]):
+        content = content_of(file, path)
+        for chunk in chain(iter(partial(content.read, _CSV_BYTES), b""), [b""]):
             try:
                 decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:

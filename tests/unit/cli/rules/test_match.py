@@ -245,6 +245,77 @@ def test_csv_columns_have_the_type_of_all_their_cells(cbnet, tmp_path, monkeypat
     assert (outcome.code, "a row has 2 cells and not 4: '9,9'" in outcome.err) == (2, True)
 
 
+TYPED = "fw,n\n1.2,7\n2.1,8\n1.20,x\n"
+
+
+@pytest.mark.parametrize(
+    ("types", "first"),
+    [
+        ([], "1: text"),  # the cells of `fw` are numbers, those of `n` are not
+        (["fw=string"], "1: version, text"),
+        (["all=string", "fw=float"], "1: text"),
+    ],
+)
+def test_csv_columns_have_the_types_that_are_stated(cbnet, tmp_path, types, first):
+    (tmp_path / "rules.toml").write_text("[rules]\nversion = 'fw = \"1.2\"'\ntext = 'n = \"7\"'\n")
+    (tmp_path / "t.csv").write_text(TYPED)
+    options = [part for type in types for part in ("--types", type)]
+    outcome = cbnet("match", "--rules", tmp_path / "rules.toml", tmp_path / "t.csv", *options)
+    assert (outcome.code, outcome.out.splitlines()) == (0, [first, "2: (none)", "3: (none)"])
+
+
+@pytest.mark.parametrize(
+    ("types", "problem"),
+    [
+        ("n=int", "t.csv: column 'n': 'x' is not of the type int; state another one, such as --types n=string"),
+        ("fv=int", "t.csv: no column 'fv'; columns: fw, n"),
+        ("n=text", "unknown type 'text' of the column 'n'; use int, float, bool, string"),
+        ("n", "--types: 'n' is not KEY=VALUE"),
+    ],
+)
+def test_wrong_types_are_named(cbnet, rules, tmp_path, types, problem):
+    (tmp_path / "t.csv").write_text(TYPED)
+    outcome = cbnet("match", "--rules", rules, tmp_path / "t.csv", "--types", types)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert problem in outcome.err
+
+
+def test_several_files_and_patterns_are_matched_in_order(cbnet, rules, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number, trades in enumerate((TRADES[:2], TRADES[2:5])):
+        write(".csv", trades).rename(f"{number}.csv")
+    alone = [cbnet("match", "--rules", rules, f"{number}.csv").out.splitlines() for number in range(2)]
+    together = cbnet("match", "--rules", rules, "*.csv")
+    assert together.out.splitlines() == [f"{number}.csv:{line}" for number in range(2) for line in alone[number]]
+    assert "5 messages" in together.err
+    rows = [json.loads(line) for line in cbnet("match", "--rules", rules, "1.csv", "0.csv", "--json").out.splitlines()]
+    assert [(row["file"], row["message"]) for row in rows[:5]] == [
+        *(("1.csv", number) for number in (1, 2, 3)),
+        *(("0.csv", number) for number in (1, 2)),
+    ]
+    assert cbnet("match", "--rules", rules, "?.csv", "-o", "all.csv").code == 0
+    assert len(read(tmp_path / "all.csv")) == 5
+    write(".jsonl", TRADES[:1])
+    mixed = cbnet("match", "--rules", rules, "0.csv", "trades.jsonl", "-o", "all.csv")
+    assert (mixed.code, "trades.jsonl: its columns are not those of 0.csv" in mixed.err) == (2, True)
+    assert "none*.csv: cannot read" in cbnet("match", "--rules", rules, "none*.csv").err
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [(".gz", "gzip"), (".bz2", "bz2"), (".zst", "zstd")])
+def test_compressed_text_is_matched_as_its_content(cbnet, rules, write, tmp_path, suffix, codec):
+    for kind in (".csv", ".jsonl"):
+        plain = write(kind)
+        packed = plain.with_name(plain.name + suffix)
+        with pa.CompressedOutputStream(str(packed), codec) as file:
+            file.write(plain.read_bytes())
+        found = [cbnet("match", "--rules", rules, path) for path in (plain, packed)]
+        assert found[0].out == found[1].out
+        assert cbnet("match", "--rules", rules, packed, "--split", tmp_path / f"split{kind}").code == 0
+        assert {path.suffix for path in (tmp_path / f"split{kind}").iterdir()} == {kind}
+    packed.write_bytes(packed.read_bytes()[:-9])
+    assert "cannot read" in cbnet("match", "--rules", rules, packed).err
+
+
 def test_one_rule_is_explained_for_rows_too(cbnet, rules, write):
     outcome = cbnet("match", "--rules", rules, write(".parquet", TRADES[8:9]), "--explain", "milan")
     assert outcome.out == (
