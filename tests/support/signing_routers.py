@@ -16,9 +16,13 @@ def public_keys(names):
     return {name: Ed25519PrivateKey.from_private_bytes(seed_of(name)).public_key().public_bytes_raw() for name in names}
 
 
-def signatures(name, trusted=None, *, first=0, network="cbnet"):
-    """Return the keys of a router; trusted: the routers whose keys it has, None if it requires no signatures."""
-    return RecordSignatures(network, seed_of(name), None if trusted is None else public_keys(trusted), first)
+def signatures(name, trusted=None, *, first=0, network="cbnet", home=""):
+    """Return the keys of a router; trusted: the owners whose keys it has, None if it requires no signatures.
+
+    home: the home that it shares with others, if any.
+    """
+    keys = None if trusted is None else public_keys(trusted)
+    return RecordSignatures(network, seed_of(name), keys, first, seed_of(home) if home else None)
 
 
 def signing(names, trusted=None):

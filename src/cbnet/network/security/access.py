@@ -29,7 +29,7 @@ from cbnet.toml_files import TomlDocument, check_keys
 
 SECURITY: Final[dict[str, Any]] = {  # keys of a configuration, with their defaults
     "certificate": "", "key": "", "authority": "", "client_certificates": False, "routers": None, "clients": None,
-    "signing_key": "", "public_keys": None, "insecure": "",
+    "signing_key": "", "home_key": "", "public_keys": None, "insecure": "",
 }  # fmt: skip
 SECURITY_FILES: Final = ("certificate", "key", "authority")
 INSECURE: Final = "anybody may read and publish everything"

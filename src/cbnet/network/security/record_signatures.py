@@ -1,7 +1,8 @@
 """Signatures of records, for a network whose routers do not all trust each other.
 
 A router without `public_keys` accepts every record from a linked router, and one without `signing_key` signs none; with
-`public_keys`, a record of any other owner, or without the signature of its owner, is refused.
+`public_keys`, a record of any other owner, or without the signature of its owner, is refused. The record of a home that
+routers share is signed with the key of the home, `home_key`, by the router that holds it.
 
 A signature (Ed25519) covers the network's name and the whole record but its age, to which every router adds. It does
 not expire. A signed record of an earlier time therefore only counts where no later one is known. For this, a router
@@ -16,7 +17,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -47,8 +48,9 @@ class RecordSignatures:
 
     network: str = ""
     seed: bytes | None = field(default=None, repr=False)  # the private key; None: records are not signed
-    public_keys: Mapping[str, bytes] | None = None  # by router; None: signatures are not required
+    public_keys: Mapping[str, bytes] | None = None  # by router or shared home; None: signatures are not required
     first: int = field(default=0, compare=False)  # sequence number that the router's own records begin after
+    home_seed: bytes | None = field(default=None, repr=False)  # the private key of a home that routers share
 
     @property
     def are_required(self) -> bool:
@@ -61,7 +63,10 @@ class RecordSignatures:
 
     def sign(self, record: Record) -> Record:
         """Return an own record with its signature; without a key, as it is."""
-        return record if self.seed is None else replace(record, signature=self._private.sign(self._signed(record)))
+        if self.seed is None:
+            return record
+        seed = self.home_seed if self.home_seed is not None and isinstance(record, HomeRecord) else self.seed
+        return replace(record, signature=_private_key(seed).sign(self._signed(record)))
 
     def problem(self, record: LinkRecord | HomeRecord | GroupRecord) -> str:
         """Return why a record is refused; empty if it is accepted."""
@@ -85,13 +90,6 @@ class RecordSignatures:
         return _encode((_CONTEXT, self.network, replace(bare, age=0) if isinstance(bare, LinkRecord) else bare))
 
     @cached_property
-    def _private(self) -> Ed25519PrivateKey:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        assert self.seed is not None
-        return Ed25519PrivateKey.from_private_bytes(self.seed)
-
-    @cached_property
     def _verifiers(self) -> dict[str, Ed25519PublicKey]:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -99,6 +97,13 @@ class RecordSignatures:
 
 
 NO_SIGNATURES: Final = RecordSignatures()
+
+
+@cache
+def _private_key(seed: bytes) -> Ed25519PrivateKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.from_private_bytes(seed)
 
 
 # --- keys
@@ -173,18 +178,37 @@ def read_private_key(path: Path) -> bytes:
 def read_signatures(values: Mapping[str, Any]) -> RecordSignatures:
     """Return the keys in the values of a configuration."""
     name, given, public = values["name"], values["signing_key"], values[PUBLIC_KEYS]
+    home, home_key = values["home"] or name, values["home_key"]
     if not given:
-        if public is not None:
-            raise InputError(f"{PUBLIC_KEYS} without signing_key", hint=f"{_HINT}, and set signing_key to its file")
+        if public is not None or home_key:
+            key = PUBLIC_KEYS if public is not None else "home_key"
+            raise InputError(f"{key} without signing_key", hint=f"{_HINT}, and set signing_key to its file")
         return NO_SIGNATURES
+    if home_key and home == name:
+        raise InputError("home_key without a home of its own", hint="leave it out, or set `home`")
+    if home != name and not home_key:
+        hint = f"make one with `cbnet keypair {home}`, give it to all routers of the home, and set home_key to its file"
+        raise InputError(f"the home {home!r} has no key, and records are signed", hint=hint)
     signatures = RecordSignatures(
-        values["network"], read_private_key(Path(given)), _public_keys(public), time.time_ns() // 1_000_000
+        values["network"],
+        read_private_key(Path(given)),
+        _public_keys(public),
+        time.time_ns() // 1_000_000,
+        read_private_key(Path(home_key)) if home_key else None,
     )
-    own = signatures._private.public_key().public_bytes_raw()
-    if signatures.public_keys is not None and signatures.public_keys.get(name) != own:
-        hint = f"write the line {public_key_line(name, _text(own))}"
-        raise InputError(f"{PUBLIC_KEYS} does not have the public key of signing_key for {name!r}", hint=hint)
+    _check_own(signatures, "signing_key", name, signatures.seed)
+    _check_own(signatures, "home_key", home, signatures.home_seed)
     return signatures
+
+
+def _check_own(signatures: RecordSignatures, key: str, owner: str, seed: bytes | None) -> None:
+    """Raise an `InputError` if the public keys are others than that of a private key."""
+    if signatures.public_keys is None or seed is None:
+        return
+    own = _private_key(seed).public_key().public_bytes_raw()
+    if signatures.public_keys.get(owner) != own:
+        hint = f"write the line {public_key_line(owner, _text(own))}"
+        raise InputError(f"{PUBLIC_KEYS} does not have the public key of {key} for {owner!r}", hint=hint)
 
 
 def _public_keys(value: str | Mapping[str, Any] | None) -> Mapping[str, bytes] | None:

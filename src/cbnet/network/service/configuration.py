@@ -46,7 +46,7 @@ DEFAULTS: Final[Mapping[str, Any]] = (
     {"name": "", "network": "", "listen": DEFAULT_ADDRESS, "neighbours": {}}
     | _SETTINGS | SECURITY | _PROCESS | {"name": None}
 )  # fmt: skip
-_FILES: Final = (*SECURITY_FILES, "signing_key", "journal", "audit")  # paths
+_FILES: Final = (*SECURITY_FILES, "signing_key", "home_key", "journal", "audit")  # paths
 # Tables that may be in a file of their own, with the functions that note the mistakes in them.
 _SHARED: Final[Mapping[str, Callable[[TomlDocument, Keys], object]]] = {
     "clients": read_accounts, PUBLIC_KEYS: read_public_keys,
@@ -184,9 +184,6 @@ def configured(given: Mapping[str, ConfigValue]) -> Configuration:
     if value["history"] and process.journal is None:
         raise InputError("`history` needs a journal", hint='set journal = "FOLDER"')
     settings = Settings(**{name: value[name] for name in _SETTINGS})
-    if settings.home not in ("", settings.name) and secured.access.signatures.are_required:
-        hint = "leave `home` out: each home has the name and the key of its router"
-        raise InputError("`home` cannot be used where records must be signed", hint=hint)
     return Configuration(settings, listen, neighbours, secured, process, values)
 
 

@@ -4,9 +4,11 @@ from itertools import cycle
 
 import pytest
 from support.durable_networks import DurableLab, answers, numbers, payloads
+from support.signing_routers import signatures
 
 from cbnet.network.protocol.frames import DurablePublished, RefusedFrame, Subscribed
 from cbnet.network.protocol.reasons import ReasonCode
+from cbnet.network.security.access import Access
 from cbnet.network.simulation.memory_client import DurableMemoryClient
 from cbnet.network.simulation.shared_disk import LeasedDisk, SharedDisk
 
@@ -81,9 +83,9 @@ class Follower(DurableMemoryClient):
             self.move(next(self.turns))
 
 
-def group():
+def group(**options):
     """Return a group, a publisher at a, and a subscriber of the home."""
-    net = Group()
+    net = Group(**options)
     alice, bob = net.client("a"), Follower(net.memory, "bob", "bcd")
     net.run(1)
     bob.subscribe_durable(1, "orders", "x > 0", wait=5.0)
@@ -106,6 +108,32 @@ def test_one_router_of_a_group_holds_the_home():
     net.run(1)
     assert [alice.receipts[each].subscriptions for each in sent] == [1, 1, 1]
     assert payloads(bob) == numbers(3)
+
+
+def test_a_home_whose_record_must_be_signed_is_taken_with_the_key_of_the_home():
+    homes = {"a": "", "b": "g", "c": "g", "d": "g"}
+    access = {name: Access(signatures=signatures(name, "abcdg", home=home)) for name, home in homes.items()}
+    net, alice, bob = group(access=access)
+    sent = send(net, alice, 5)
+    net.kill("b", silently=True)
+    sent += send(net, alice, 5)
+    net.run(15)
+    assert [alice.receipts[each].subscriptions for each in sent] == [1] * 10
+    assert sorted({*payloads(bob)}) == sorted({*numbers(5)})
+    for name in "acd":
+        record = net.memory.router(name).durable.records.table.get("g")
+        assert (record.holder, access["a"].signatures.problem(record)) == (net.holders[0], "")
+        assert net.memory.router(name).counters["records_refused"] == 0
+
+
+def test_a_router_without_the_key_of_the_home_takes_no_home_where_records_must_be_signed():
+    access = {name: Access(signatures=signatures(name, "abcdg", home="")) for name in "abcd"}
+    net = Group(access=access)
+    net.run(5)
+    bob = Follower(net.memory, "bob", "bcd")
+    bob.subscribe_durable(1, "orders", "x > 0")
+    net.run(5)
+    assert net.memory.router("a").durable.records.table.get("g") is None
 
 
 @pytest.mark.parametrize("silently", [False, True])

@@ -3,6 +3,7 @@
 import builtins
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -10,13 +11,14 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from support.text_files import text_file
 
 from cbnet import InputError
-from cbnet.network.protocol.frames import LinkRecord
+from cbnet.network.protocol.frames import HomeRecord, LinkRecord
 from cbnet.network.security.record_signatures import RecordSignatures, new_key_pair, public_key_line
 from cbnet.network.service.configuration import configuration
 from cbnet.network.service.router_process import RELOADED_KEYS, _changes
 
 file = text_file("router.toml")
-A, B = new_key_pair("a"), new_key_pair("b")
+A, B, G = map(new_key_pair, "abg")
+HOME = 'home = "g"\nhome_key = "g.key"\n'
 KEYS = f"[public_keys]\n{public_key_line('a', A.public)}\n{public_key_line('b', B.public)}\n"
 OWN = 'name = "a"\nsigning_key = "a.key"\n'
 
@@ -24,6 +26,7 @@ OWN = 'name = "a"\nsigning_key = "a.key"\n'
 @pytest.fixture(autouse=True)
 def key(tmp_path):
     (tmp_path / "a.key").write_text(A.private)
+    (tmp_path / "g.key").write_text(G.private)
     return tmp_path / "a.key"
 
 
@@ -63,6 +66,14 @@ def test_keys_are_read_from_a_table_or_from_a_file_that_routers_share(file, tmp_
     assert not found.may_own("c")
 
 
+def test_the_record_of_a_shared_home_is_signed_with_the_key_of_the_home(file):
+    found = read(file(OWN + HOME + KEYS + f"{public_key_line('g', G.public)}\n"))
+    home = HomeRecord("g", 1, 2, "", [], [], router="a")
+    assert found.problem(found.sign(home)) == found.problem(found.sign(RECORD)) == ""
+    without = replace(found, home_seed=None)
+    assert found.problem(without.sign(home)) == "the signature is not that of its owner"
+
+
 def test_a_signature_is_one_of_the_network_that_is_configured(file):
     signed = read(file(OWN + 'network = "other"\n')).sign(RECORD)
     assert read(file(OWN + KEYS)).problem(signed) == "the signature is not that of its owner"
@@ -86,7 +97,10 @@ def test_a_printed_configuration_with_keys_can_be_read_again(file):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (OWN + 'home = "g"\n' + KEYS, "`home` cannot be used where records must be signed; leave `home` out"),
+        (OWN + 'home = "g"\n' + KEYS, "the home 'g' has no key, and records are signed; make one with `cbnet keypair g`"),
+        (OWN + HOME + KEYS, "public_keys does not have the public key of home_key for 'g'"),
+        (OWN + 'home_key = "a.key"\n', "home_key without a home of its own"),
+        ('name = "a"\n' + HOME, "home_key without signing_key"),
         ('name = "a"\n' + KEYS, "router.toml:2: public_keys without signing_key; make a key pair with `cbnet keypair"),
         (OWN + "[public_keys]\na = 5\n", "router.toml:4: public_keys.a is not a public key; make a key pair"),
         (OWN + '[public_keys]\na = "ed25519:AAAA"\n', "router.toml:4: public_keys.a is not a public key"),
@@ -103,7 +117,10 @@ def test_a_printed_configuration_with_keys_can_be_read_again(file):
         ('name = "a"\nsigning_key = "none.key"\n', "none.key: cannot read: No such file or directory"),
         ('name = "a"\nsigning_key = "router.toml"\n', "router.toml: not a private key in PEM format; make a key pair"),
     ],
-    ids=str.split("home alone number short text name type missing other another wrong no-key not-a-key"),  # keys are random
+    ids=str.split(  # keys are random
+        "home home-other home-own home-unsigned alone number short text name type missing other another wrong no-key "
+        "not-a-key"
+    ),
 )  # fmt: skip
 def test_a_mistake_names_the_place_and_the_remedy(file, text, problem):
     assert problem in mistake(file(text))
