@@ -8,6 +8,7 @@ from random import Random
 from typing import Final
 
 from cbnet.network.transport.journals.leased_journal import LEASE
+from cbnet_lab.faults.driver.database import DATABASE_FAULTS, DatabaseKind
 from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
 from cbnet_lab.faults.driver.memory import SUSPEND_WRITER
 from cbnet_lab.faults.record import FIRST, SubscribeEvent, SubscriptionKind
@@ -18,6 +19,7 @@ LOGS: Final = {  # predicate of a log -> predicates of subscriptions that it can
     "k < 4": ("k < 4", "k in (0, 2)", "k < 2"),
 }
 KEYS: Final = 5  # k is below this number
+OWN, OTHER = "own", "other"  # accounts: of publishers and most subscribers, and of full subscriptions
 _AGES = (FIRST, FIRST, 0.0, 0.5, 4.0)  # seconds
 _MAX_PAST = 6  # subscriptions that start in the past
 
@@ -25,7 +27,10 @@ _MAX_PAST = 6  # subscriptions that start in the past
 _FIRST, _PROCESS_SECONDS = 4.0, 18.0
 _ROUTER_FAULTS = ("kill", "torn write", "stop", "full disk")
 _LINK_FAULTS = ("cut", "silent cut", "slow link")
-PROCESS_FAULTS: Final = (*_ROUTER_FAULTS, *_LINK_FAULTS, "leave")
+_DATABASE_ROUTER_FAULTS = ("kill", "stop")  # where the journals are in a database
+_DATABASES = 0.4  # share of histories whose journals are in a database, with a home group
+_REPLICAS = 0.5  # share of these with a synchronous replica
+PROCESS_FAULTS: Final = (*_ROUTER_FAULTS, *_LINK_FAULTS, "leave", *DATABASE_FAULTS)
 
 # In memory: many short histories find more violations than a few long ones.
 _REPLACED_SECONDS = 20.0
@@ -74,6 +79,7 @@ class HistoryPlan:
     seconds: float = _PROCESS_SECONDS
     logs: Mapping[str, str] = field(default_factory=dict)  # by home: the predicate of its log
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by home: the routers that may hold it
+    database: DatabaseKind = ""  # of the journals of processes; by default each has a folder
     has_journals: bool = False  # whether all routers have one, so that the network knows each home that was known
 
     @property
@@ -92,25 +98,39 @@ class HistoryPlan:
     @classmethod
     def of_processes(cls, seed: int) -> HistoryPlan:
         """Return the plan of a history over real processes."""
-        random = Random(f"processes {seed}")
+        random, chance = Random(f"processes {seed}"), Random(f"databases {seed}")
         routers, links = _network(random, (1, 2, 3, 3, 3, 4), extra=1)
-        subscriptions = _durable(random, routers, 2)
-        logs = {subscriptions[0].home: "k >= 0"} if random.random() < 0.4 else {}
+        groups: dict[str, list[str]] = {}
+        logs: dict[str, str] = {}
+        database: DatabaseKind = ""
+        if chance.random() < _DATABASES:
+            database = "replicated" if chance.random() < _REPLICAS else "alone"
+            groups = {GROUP: chance.sample(routers, min(len(routers), chance.randint(2, 3)))}
+            singles = [each for each in routers if each not in groups[GROUP]]
+            subscriptions = _durable(random, [GROUP], 1) + (_durable(random, singles, 1) if singles else [])
+        else:
+            subscriptions = _durable(random, routers, 2)
+            logs = {subscriptions[0].home: "k >= 0"} if random.random() < 0.4 else {}
         subscriptions += [
             PlannedSubscription(
                 f"log of {home}", home, random.choice(PREDICATES[:2]), [f"reader of {home}"], "replay", FIRST
             )
             for home in logs
         ]
+        subscriptions += _limited(f"processes {seed}", [each for each in subscriptions if each.kind == "durable"])
         clients = [client for each in subscriptions for client in each.clients]
-        parts = {
-            **dict.fromkeys(_ROUTER_FAULTS, routers),
+        parts: dict[str, Sequence[str]] = {
+            **dict.fromkeys(_DATABASE_ROUTER_FAULTS if groups else _ROUTER_FAULTS, routers),
             **dict.fromkeys(_LINK_FAULTS, _names(links)),
+            **dict.fromkeys(DATABASE_FAULTS if groups else (), tuple(groups)),
             "leave": clients,
         }
         rates = [FaultRate(kind, some, 0.1, 2.5) for kind, some in parts.items()]
         faults = random_schedule(random, rates, _FIRST, _PROCESS_SECONDS)
-        return cls(routers, links, subscriptions, _publishers(random, routers), faults, logs=logs)
+        publishers = _publishers(random, routers)
+        return cls(
+            routers, links, subscriptions, publishers, faults, logs=logs, groups=groups, database=database
+        )  # fmt: skip
 
     @classmethod
     def in_memory(cls, seed: int) -> HistoryPlan:
@@ -217,7 +237,7 @@ def _durable(random: Random, routers: Sequence[str], most: int, last: float = 0.
     return subscriptions
 
 
-def _limited(seed: int, others: Sequence[PlannedSubscription]) -> list[PlannedSubscription]:
+def _limited(seed: object, others: Sequence[PlannedSubscription]) -> list[PlannedSubscription]:
     """Return subscriptions of another account, which are often full, in some histories."""
     random = Random(f"limited {seed}")
     if random.random() >= _LIMITED:

@@ -45,7 +45,16 @@ from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults import record
 from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.memory import MemoryFaults
-from cbnet_lab.faults.history_plan import BURSTS, DATABASE_AWAY, KEYS, KILL_FOR_GOOD, HistoryPlan, PlannedSubscription
+from cbnet_lab.faults.history_plan import (
+    BURSTS,
+    DATABASE_AWAY,
+    KEYS,
+    KILL_FOR_GOOD,
+    OTHER,
+    OWN,
+    HistoryPlan,
+    PlannedSubscription,
+)
 
 AGAIN = "subscribe again"  # unacknowledged messages are delivered again
 _ACK_WAIT = 3.0  # seconds
@@ -62,7 +71,6 @@ _CONFIRM = 8.0  # seconds for subscriptions to be confirmed
 _RETRY = 1.0  # seconds after which a subscription that cannot be written is tried again
 _DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
 _LOG_LIMITS = (1_000_000, 10)  # messages
-_OWN, _OTHER = "own", "other"  # accounts: of publishers and most subscribers, and of full subscriptions
 _PATIENCE = 1.0  # seconds before a client without a connection tries another router
 _ELSEWHERE = (ReasonCode.OTHER_HOME, ReasonCode.OTHER_HISTORY, ReasonCode.NO_HISTORY)
 
@@ -73,7 +81,7 @@ class MemoryPublisher(DurableMemoryClient):
     """A durable publisher."""
 
     def __init__(self, history: MemoryHistory, name: str, router: str) -> None:
-        super().__init__(history.memory, name, router, token=history.tokens[_OWN])
+        super().__init__(history.memory, name, router, token=history.tokens[OWN])
         self._history = history
         self.on_receipt = self._answered
         history.clients[name] = self
@@ -108,7 +116,7 @@ class MemorySubscriber(DurableMemoryClient):
     """A client of a planned subscription."""
 
     def __init__(self, history: MemoryHistory, planned: PlannedSubscription, name: str) -> None:
-        token = history.tokens[_OTHER if planned.limit else _OWN]
+        token = history.tokens[OTHER if planned.limit else OWN]
         self._routers = cycle(history.plan.routers_of(planned.home))
         super().__init__(history.memory, name, next(self._routers), token=token)
         self._history, self._planned = history, planned
@@ -207,7 +215,7 @@ class MemoryHistory:
         self.random = random = Random(seed)
         self.memory = memory = MemoryNetwork(seed, is_fast=random.random() < 0.3)
         has_accounts = any(each.limit for each in plan.subscriptions)
-        accounts = {name: new_token(name) for name in (_OWN, _OTHER)} if has_accounts else {}
+        accounts = {name: new_token(name) for name in (OWN, OTHER)} if has_accounts else {}
         self.tokens = defaultdict(str, {name: each.token for name, each in accounts.items()})
         clients = {name: Account(Rights(), each.hash) for name, each in accounts.items()} if has_accounts else None
         groups = {home: [*routers] for home, routers in plan.groups.items()}

@@ -139,9 +139,9 @@ class SchedulesPlan(RunsPlan):
 class HistoriesPlan(RunsPlan):
     """Record what durable publishers and subscribers see under faults, and check what was promised to them.
 
-    Processes are killed and stopped, links cut, silenced and slowed, disks full, journals torn; in simulated time,
-    clocks jump, too. A message with a receipt must reach every durable subscription, once and in order. The histories
-    take the numbers of trees in turn.
+    Processes are killed and stopped, links cut, silenced and slowed, disks full, journals torn, databases killed and
+    replaced; in simulated time, clocks jump, too. A message with a receipt must reach every durable subscription, once
+    and in order. The histories take the numbers of trees in turn.
 
     Example: cbnet bench histories --simulated --histories 100000 --output histories.jsonl --seconds 3600
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -21,14 +21,18 @@ from cbnet.errors import CbnetError
 from cbnet.network import Client, Delivery, NotConnected, NotStored, ProcessNetwork, Refused, Settings, connect
 from cbnet.network.client.async_subscription import DurableDelivery
 from cbnet.network.client.blocking_client import Subscription
+from cbnet.network.client.client_events import ClientEvent, EventKind
 from cbnet.network.client.durable.durable_publishing import Receipt
+from cbnet.network.protocol.frames import DurableLimits
+from cbnet.network.security.tokens import new_token
 from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults import record
 from cbnet_lab.faults.check.subscription import matches
+from cbnet_lab.faults.driver.database import DATABASE_FAULTS, FaultyDatabase
 from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults
 from cbnet_lab.faults.driver.router_output import RouterOutput
-from cbnet_lab.faults.history_plan import KEYS, HistoryPlan, PlannedSubscription
+from cbnet_lab.faults.history_plan import KEYS, OTHER, OWN, HistoryPlan, PlannedSubscription
 
 _ACK_WAIT = 8.0  # seconds
 _TIMEOUTS = (3.0, 10.0, 30.0)  # seconds, of publishers
@@ -44,6 +48,8 @@ _AFTER = 1.0  # seconds of publishing after all faults are repaired
 _END = 60.0  # timeout for clients to end, in seconds
 _IDLE = 2.0  # seconds without a message after which a log has been read completely
 _MAX_CLIENTS = 100
+_OPERATOR: Final = "operator"  # the account that reads the state of the routers
+_RIGHTS: Final = {"publish": "true", "subscribe": "true"}
 _DRAIN = 90.0  # timeout for the remaining deliveries, in seconds
 
 
@@ -63,33 +69,48 @@ class HistoryLog(list[record.RunEvent]):
 class HistoryClient:
     """A client; its `run` returns once `is_over` is set."""
 
-    def __init__(self, log: HistoryLog, name: str, addresses: Sequence[str], seed: int) -> None:
+    def __init__(self, log: HistoryLog, name: str, addresses: Sequence[str], seed: int, token: str | None) -> None:
         self.log = log
         self.name = name
         self.is_over = threading.Event()
         self.random = Random(f"{seed} {name}")
         self._addresses = addresses
+        self._token = token
 
     def connect(self) -> Client:
         """Connect, retrying while the router does not run, and record interruptions of the connection."""
         end = time.monotonic() + _CONNECT
         while True:
             try:
-                client = connect(self._addresses, name=self.name.replace(" ", "-"), timeout=_CONNECT)
+                client = connect(
+                    self._addresses, name=self.name.replace(" ", "-"), timeout=_CONNECT, token=self._token
+                )  # fmt: skip
                 break
             except NotConnected:
                 if time.monotonic() >= end:
                     raise
                 time.sleep(_POLL)
-        client.on_event = lambda event: self.log.append(record.FaultEvent(self.log.now, self.name, str(event.kind)))
+        client.on_event = self.note
         return client
+
+    def note(self, event: ClientEvent) -> None:
+        """Record an event of the connection."""
+        self.log.append(record.FaultEvent(self.log.now, self.name, str(event.kind)))
 
 
 class HistorySubscriber(HistoryClient):
     """A client of a durable subscription, or of one that starts with the log; it leaves and returns."""
 
-    def __init__(self, log: HistoryLog, name: str, address: str, planned: PlannedSubscription, seed: int) -> None:
-        super().__init__(log, name, [address], seed)
+    def __init__(
+        self,
+        log: HistoryLog,
+        name: str,
+        addresses: Sequence[str],
+        seed: int,
+        token: str | None,
+        planned: PlannedSubscription,
+    ) -> None:
+        super().__init__(log, name, addresses, seed, token)
         self.planned = planned
         self.is_durable = planned.kind == "durable"
         self.confirmed = threading.Event()
@@ -109,6 +130,14 @@ class HistorySubscriber(HistoryClient):
                     for delivery in joined.take(timeout=_POLL):
                         self._receive(delivery)
 
+    def note(self, event: ClientEvent) -> None:
+        """Record an event of the connection, or a loss that is reported."""
+        if event.kind == EventKind.LOST:
+            name = self.planned.name
+            self.log.append(record.LostEvent(self.log.now, self.name, name, event.messages or 0, event.text))
+        else:
+            super().note(event)
+
     def _join(self, client: Client) -> Subscription:
         planned, log = self.planned, self.log
         log.append(planned.event(log.now, self.name, _ACK_WAIT))
@@ -118,6 +147,7 @@ class HistorySubscriber(HistoryClient):
             durable=planned.name if self.is_durable else "",
             since=None if self.is_durable else self.last + 1,
             ack_wait=_ACK_WAIT if self.is_durable else None,
+            limits=DurableLimits(messages=planned.limit) if planned.limit else None,
             wait=wait,
             timeout=_CONNECT,
         )
@@ -179,12 +209,26 @@ def _receipts(publish: Callable[[], list[Receipt]], count: int) -> list[Receipt]
 def run_process_history(seed: int, routing: Routing) -> list[record.RunEvent]:
     """Run the history of a seed; return its events."""
     plan = HistoryPlan.of_processes(seed)
-    settings = [Settings(name, history=plan.logs.get(name, ""), **_QUICK, **routing.settings) for name in plan.routers]
+    homes = {name: plan.home_of(name) for name in plan.routers}
+    settings = [
+        Settings(name, home=home, history=plan.logs.get(home, ""), **_QUICK, **routing.settings)
+        for name, home in homes.items()
+    ]
+    has_accounts = any(each.limit for each in plan.subscriptions)
+    tokens = {name: new_token(name) for name in ((OWN, OTHER, _OPERATOR) if has_accounts else ())}
+    accounts = {name: {"token": each.hash, **_RIGHTS, "watch": name == _OPERATOR} for name, each in tokens.items()}
+    policy = {"routers": tuple(plan.routers), "clients": accounts}
+    security = {name: policy for name in plan.routers if accounts}
     with RouterOutput() as output:
-        with tempfile.TemporaryDirectory(prefix="cbnet-history-") as journals:
-            network = ProcessNetwork(settings, plan.links, journals=Path(journals), stderr=output.file)
-            with _ProcessHistory(plan, network, seed) as history:
-                history.start(_START)
+        with (
+            FaultyDatabase(plan.database) as database,
+            tempfile.TemporaryDirectory(prefix="cbnet-history-") as folder,
+        ):
+            journals = database.uri or Path(folder)
+            network = ProcessNetwork(settings, plan.links, journals=journals, security=security, stderr=output.file)
+            known = {name: each.token for name, each in tokens.items()}
+            with _ProcessHistory(plan, network, seed, database, known) as history:
+                history.start(_START, token=known.get(_OPERATOR))
                 events = history.run()
         return [*events, output.event(history.now)]
 
@@ -192,21 +236,35 @@ def run_process_history(seed: int, routing: Routing) -> list[record.RunEvent]:
 class _ProcessHistory(ProcessFaults):
     """One running history; clients are among the parts that fail."""
 
-    def __init__(self, plan: HistoryPlan, network: ProcessNetwork, seed: int) -> None:
+    def __init__(
+        self,
+        plan: HistoryPlan,
+        network: ProcessNetwork,
+        seed: int,
+        database: FaultyDatabase,
+        tokens: Mapping[str, str],
+    ) -> None:
         super().__init__(network, ["-".join(link) for link in plan.links], seed)
-        self._plan = plan
+        self._plan, self._database = plan, database
+        self._unstarted: list[Fault] = []  # of routers that are started again when the database is mended
+        self._token = tokens.get(_OPERATOR)
         self._addresses = {name: str(address) for name, address in network.addresses.items()}
         self._log = log = HistoryLog()
         self._pool = self.enter_context(ThreadPoolExecutor(_MAX_CLIENTS))
         self._subscribers = {
-            client: HistorySubscriber(log, client, self._addresses[each.home], each, seed)
+            client: HistorySubscriber(
+                log, client, self._addresses_of(each.home), seed, tokens.get(OTHER if each.limit else OWN), each
+            )
             for each in plan.subscriptions
             for client in each.clients
         }
         self._publishers = [
-            HistoryPublisher(log, name, [self._addresses[each] for each in routers], seed)
+            HistoryPublisher(log, name, [self._addresses[each] for each in routers], seed, tokens.get(OWN))
             for name, routers in plan.publishers.items()
         ]
+
+    def _addresses_of(self, home: str) -> list[str]:
+        return [self._addresses[name] for name in self._plan.routers_of(home)]
 
     @property
     def now(self) -> float:
@@ -218,21 +276,40 @@ class _ProcessHistory(ProcessFaults):
         if fault.kind == "leave":
             self._subscribers[fault.of].is_away.set()
             return True
+        if fault.kind in DATABASE_FAULTS:
+            is_begun = self._database.begin(fault.kind)
+            if is_begun:
+                self._note_routers(fault, is_end=False)
+            return is_begun
         return super().begin(fault)
 
     def end(self, fault: Fault) -> None:
         """End a fault."""
         if fault.kind == "leave":
             self._subscribers[fault.of].is_away.clear()
+        elif fault.kind in DATABASE_FAULTS:
+            self._database.end(fault.kind)
+            self._note_routers(fault, is_end=True)
+            started, self._unstarted = self._unstarted, []
+            for each in started:
+                super().end(each)
+        elif self._database.is_broken and fault.kind == "kill":
+            self._unstarted.append(fault)  # it ends at once without its journal
         else:
             super().end(fault)
+
+    def _note_routers(self, fault: Fault, *, is_end: bool) -> None:
+        """Record a fault of the database as one of each router, as it has the journals of all."""
+        for name in self._plan.routers:
+            self._log.append(record.FaultEvent(self.now, name, fault.kind, is_end))
 
     # --- the run
 
     def run(self) -> list[record.RunEvent]:
         """Run to the end; return the events."""
         log, plan = self._log, self._plan
-        log.append(record.BeginEvent(log.now, len(plan.routers), _SLACK, _RECOVERY))
+        groups = {home: [*routers] for home, routers in plan.groups.items()}
+        log.append(record.BeginEvent(log.now, len(plan.routers), _SLACK, _RECOVERY, groups=groups))
         driver = FaultDriver(self, log.append)
         try:
             receiving = [self._start(subscriber) for subscriber in self._subscribers.values()]
@@ -273,7 +350,7 @@ class _ProcessHistory(ProcessFaults):
         """Read the log of a router."""
         messages: list[tuple[int, str, int]] = []
         predicate = self._plan.logs[router]
-        with connect(self._addresses[router], timeout=_START) as client:
+        with connect(self._addresses[router], timeout=_START, token=self._token) as client:
             reader = client.subscribe(predicate, since="first", timeout=_START)
             assert reader.history is not None
             while deliveries := reader.take(timeout=_IDLE):
@@ -298,8 +375,11 @@ class _ProcessHistory(ProcessFaults):
     def _waiting(self) -> dict[str, int]:
         counts: dict[str, int] = {}
         for home in self._plan.homes:
-            with connect(self._addresses[home], timeout=_START) as client:
-                counts.update((each.name, each.messages) for each in client.durable_subscriptions().subscriptions)
+            found: dict[str, int] = {}
+            for address in self._addresses_of(home):
+                with connect(address, timeout=_START, token=self._token) as client:
+                    found.update((each.name, each.messages) for each in client.durable_subscriptions().subscriptions)
+            counts |= found or {f"home {home}, which nobody holds": 1}
         return counts
 
 

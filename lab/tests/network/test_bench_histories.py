@@ -1,6 +1,7 @@
 """Histories over real processes: kill -9, SIGSTOP, broken links, full disks and torn journals, each checked."""
 
 import json
+from dataclasses import replace
 
 from cbnet.network.transport.journals.sqlite_journal import FILE
 from cbnet_lab.bench.plan_options import Routing
@@ -37,6 +38,28 @@ def test_no_fault_of_processes_links_and_disks_loses_what_was_acknowledged(monke
     assert check.counts["due"] == check.counts["stored"]
     assert check.counts["replayed"] > 10
     assert {"torn write", "full disk", "slow link", "stop", "leave", "cut", "kill"} <= set(check.faults)
+
+
+def test_no_fault_of_the_database_of_a_home_group_loses_what_was_acknowledged(monkeypatch):
+    """A subscription of another account is often full, and loses nothing of the others."""
+    faults = [
+        Fault(at, kind, of, seconds)
+        for at, kind, of, seconds in (
+            (3.5, "database away", "g", 0.7), (3.6, "kill", "r1", 0.1), (5.5, "database silent", "g", 0.5),
+            (6.5, "failover", "g", 0.1), (7.5, "stop", "r0", 3.5),
+        )
+    ]  # fmt: skip
+    full = PlannedSubscription("full", "g", "k < 2", ["limited"], limit=3)
+    of_processes = HistoryPlan(
+        ["r0", "r1"], [("r0", "r1")], [replace(HOME, home="g"), full], {"p0": ["r1", "r0"]}, faults, 11.0,
+        groups={"g": ["r0", "r1"]}, database="replicated",
+    )  # fmt: skip
+    monkeypatch.setattr(HistoryPlan, "of_processes", lambda _: of_processes)
+    check = check_record(run_process_history(0, Routing(1)))
+    assert check.violations == {}
+    assert check.counts["stored"] > 20
+    assert check.counts["refused by others"] > 0
+    assert {"database away", "database silent", "failover", "kill", "stop"} <= set(check.faults)
 
 
 def test_a_disk_that_loses_a_synced_transaction_is_found(monkeypatch):

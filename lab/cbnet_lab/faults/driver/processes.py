@@ -189,10 +189,10 @@ class ProcessFaults(ExitStack):
             network.relays[ends(link)] = relay.address
         self._random = Random(f"torn {seed}")
 
-    def start(self, seconds: float) -> None:
-        """Start all routers; wait at most `seconds` until they are connected."""
+    def start(self, seconds: float, *, token: str | None = None) -> None:
+        """Start all routers; wait at most `seconds` until they are connected; token: of a client that may watch."""
         self.network.start(*self.network.settings)
-        self.network.wait(seconds)
+        self.network.wait(seconds, token=token)
 
     @property
     def now(self) -> float:

@@ -16,8 +16,16 @@ def test_plans_have_all_faults_of_parts_that_exist_one_at_a_time():
         assert set(plan.publishers) == {f"p{n}" for n in range(len(plan.publishers))}
         last = {}
         for fault in plan.faults:
-            assert fault.of in {*plan.routers, *links, *clients}
+            assert fault.of in {*plan.routers, *links, *clients, *plan.groups}
             assert last.get(fault.of, 0) < fault.at < plan.seconds
             last[fault.of] = fault.end
             kinds[fault.kind] += 1
     assert set(kinds) == set(PROCESS_FAULTS)
+
+
+def test_some_plans_have_home_groups_in_a_database_and_some_have_accounts():
+    plans = [*map(HistoryPlan.of_processes, range(100))]
+    assert {plan.database for plan in plans} == {"", "alone", "replicated"}
+    assert all(bool(plan.groups) == bool(plan.database) for plan in plans)
+    limited = [plan for plan in plans if any(each.limit for each in plan.subscriptions)]
+    assert 10 < len(limited) < 60
