@@ -106,7 +106,7 @@ class ClientHandler:
         """Register an offer; if the client waits for confirmation, answer later."""
         filters = filters_of(frame.predicate)
         _check_count("offers", self._offers.count(link.id))
-        self._quotas.check_offer(link, filters, self._offers.load_of(link.id, frame.id))
+        self._quotas.check(link, self._offers, filters, self._offers.load_of(link.id, frame.id))
         if link.rights.offer is not None:
             link.rights.check_offer(predicate_of(frame.predicate))
         self._offers.set(link.id, frame.id, filters)
@@ -175,7 +175,7 @@ class ClientHandler:
             filters = filters_of(frame.predicate)
         _check_count("subscriptions", self._subscriptions.count(link.id))
         replaced = self._subscriptions.load_of(link.id, frame.id)
-        self._quotas.check_subscription(link, filters, replaced)
+        self._quotas.check(link, self._subscriptions, filters, replaced)
         if filters and link.rights.subscribe is not None:
             link.rights.check_subscribe(predicate_of(frame.predicate))
         return filters

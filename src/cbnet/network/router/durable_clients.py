@@ -60,7 +60,7 @@ class DurableClientHandler:
         present = registry.find(client.account, frame.name)
         filters = filters_of(frame.predicate) if frame.predicate else []
         if present is None:
-            self._quotas.check_subscription(client, filters)
+            self._quotas.check(client, self._quotas.subscriptions, filters)
         wanted = predicate_of(frame.predicate or ("false" if present is None else present.saved.predicate))
         client.rights.check_subscribe(wanted)
         if present is None and filters and frame.start is not None:
@@ -74,7 +74,8 @@ class DurableClientHandler:
         followers = self._durable.followers
         wanted = predicate_of(frame.predicate)
         filters = filters_of(frame.predicate)
-        self._quotas.check_subscription(client, filters, followers.load_of(client.id, frame.id))
+        replaced = followers.load_of(client.id, frame.id)
+        self._quotas.check(client, self._quotas.subscriptions, filters, replaced)
         if client.rights.subscribe is not None:
             client.rights.check_subscribe(wanted)
         self._check_history(client, wanted)

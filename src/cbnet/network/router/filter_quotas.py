@@ -16,7 +16,7 @@ from cbnet._kernels.plain_filter import is_plain
 from cbnet.errors import LimitError
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.announce.announcements import Announcements
-from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
+from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.link.link import Link
@@ -33,59 +33,47 @@ class FilterQuotas:
 
     def __init__(self, links: LinkTable, announcements: Announcements, durable: DurableRouter) -> None:
         self._links = links
-        self._subscriptions = announcements.subscriptions
-        self._offers = announcements.offers
+        self.subscriptions = announcements.subscriptions
         self._durable = durable
 
-    def check_subscription(self, client: Link, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
-        """Raise an `InputError` unless a client may have another subscription; replaced: load of the previous one."""
+    def check(
+        self, client: Link, registered: Subscriptions, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD
+    ) -> None:
+        """Raise an `InputError` unless a client may have another subscription, or offer, with these filters.
+
+        replaced: load of the one that it replaces. The filters must fit the limits of the router, too.
+        """
         if client.rights is not ALL_RIGHTS:
             if not filters:
-                durable = self._durable.load(client.account).constraints
-                self._check_empty(client, self._subscriptions, "subscriptions", durable)
-            self.check_subscriptions(client, filter_load(filters).minus(replaced))
-        _check_router(self._subscriptions, filters)
+                self._check_empty(client, registered)
+            self.check_all(client, registered, filter_load(filters).minus(replaced))
+        longest = max(map(_constraints, filters), default=0)
+        for what, count, limit in (
+            ("constraints and conditions of a filter", longest, MAX_FILTER_CONSTRAINTS),
+            ("filters at a router", registered.own_filters + len(filters), MAX_NODE_FILTERS),
+            ("bytes of filters at a router", registered.fib.size + sum(map(len, filters)), MAX_NODE_BYTES),
+        ):
+            if count > limit:
+                raise LimitError(what, count, limit)
 
-    def check_offer(self, client: Link, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
-        """Raise an `InputError` unless a client may have another offer; replaced: load of the previous one."""
-        if client.rights is not ALL_RIGHTS:
-            if not filters:
-                self._check_empty(client, self._offers, "offers")
-            self.check_offers(client, filter_load(filters).minus(replaced))
-        _check_router(self._offers, filters)
+    def check_all(self, client: Link, registered: Subscriptions, added: FilterLoad = NO_LOAD) -> None:
+        """Raise `Denied` if the subscriptions, or offers, of a client, with `added`, exceed its quotas."""
+        links = self._links.of_same_client(client)
+        load, plural = registered.load(links).plus(added), "offers"
+        if registered is self.subscriptions:
+            durable = self._durable.load(client.account)
+            load = load.plus(durable).plus(self._durable.replay_load(links))
+            plural = "subscriptions, durable ones included" if durable.filters else "subscriptions"
+        for right, count in (("constraints", load.constraints), ("filters", load.filters)):
+            client.rights.check_count(right, count, f"in all your {plural}: {count:,}")
 
-    def check_subscriptions(self, client: Link, added: FilterLoad = NO_LOAD) -> None:
-        """Raise `Denied` if the subscriptions of a client, with `added`, exceed its quotas."""
-        links, durable = self._links.of_same_client(client), self._durable.load(client.account)
-        load = total_load((self._subscriptions.load(links), self._durable.replay_load(links), durable, added))
-        _check(client, load, "subscriptions, durable ones included" if durable.filters else "subscriptions")
-
-    def check_offers(self, client: Link, added: FilterLoad = NO_LOAD) -> None:
-        """Raise `Denied` if the offers of a client, with `added`, exceed its quotas."""
-        load = self._offers.load(self._links.of_same_client(client)).plus(added)
-        _check(client, load, "offers")
-
-    def _check_empty(self, client: Link, registered: Subscriptions, plural: str, others: int = 0) -> None:
+    def _check_empty(self, client: Link, registered: Subscriptions) -> None:
         """Raise `Denied` if a client has so many subscriptions, or offers, that it may have no empty one."""
-        count = others + sum(map(registered.count, self._links.of_same_client(client)))
-        where = f"in all your {plural}, of which an empty one counts too: {count + 1:,}"
-        client.rights.check_count("constraints", count + 1, where)
-
-
-def _check(client: Link, load: FilterLoad, plural: str) -> None:
-    for right, count in (("constraints", load.constraints), ("filters", load.filters)):
-        client.rights.check_count(right, count, f"in all your {plural}: {count:,}")
-
-
-def _check_router(registered: Subscriptions, filters: Collection[bytes]) -> None:
-    """Raise a `LimitError` if a filter, or all filters of a router together, exceed a limit."""
-    for what, count, limit in (
-        ("constraints and conditions of a filter", max(map(_constraints, filters), default=0), MAX_FILTER_CONSTRAINTS),
-        ("filters at a router", registered.own_filters + len(filters), MAX_NODE_FILTERS),
-        ("bytes of filters at a router", registered.fib.size + sum(map(len, filters)), MAX_NODE_BYTES),
-    ):
-        if count > limit:
-            raise LimitError(what, count, limit)
+        count, plural = 1 + sum(map(registered.count, self._links.of_same_client(client))), "offers"
+        if registered is self.subscriptions:
+            count, plural = count + self._durable.load(client.account).constraints, "subscriptions"
+        where = f"in all your {plural}, of which an empty one counts too: {count:,}"
+        client.rights.check_count("constraints", count, where)
 
 
 def _constraints(encoded: bytes) -> int:

@@ -32,7 +32,6 @@ class _Kind(NamedTuple):
     registered: Subscriptions
     right: Callable[[Rights], Predicate | None]
     check: Callable[[Rights, Predicate], None]
-    check_counts: Callable[[Link], None]
 
 
 class RightsReview:
@@ -43,13 +42,14 @@ class RightsReview:
     ) -> None:
         self._context = context
         self._durable = durable
+        self._quotas = quotas
         self._confirmations = announcements.confirmations
         subscribe, offer = frame_number(Subscribe), frame_number(OfferFrame)
         self._kinds = (
             _Kind(SUBSCRIPTION, subscribe, "subscriptions", announcements.subscriptions,
-                  lambda rights: rights.subscribe, Rights.check_subscribe, quotas.check_subscriptions),
+                  lambda rights: rights.subscribe, Rights.check_subscribe),
             _Kind(OFFER, offer, "offers", announcements.offers,
-                  lambda rights: rights.offer, Rights.check_offer, quotas.check_offers),
+                  lambda rights: rights.offer, Rights.check_offer),
         )  # fmt: skip
 
     def check(self, link: Link, before: Rights) -> None:
@@ -75,7 +75,7 @@ class RightsReview:
         replays = [(frame, id) for frame, id, _ in attached if frame == frame_number(Replay)]
         for frame, id in [*reversed(plain), *reversed(replays)]:
             try:
-                kind.check_counts(link)
+                self._quotas.check_all(link, kind.registered)
             except Denied as error:
                 self._remove(kind, link, frame, id, error)
             else:
