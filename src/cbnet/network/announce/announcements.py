@@ -79,7 +79,8 @@ class Announcements:
 
     def export(self, *, is_exporting: bool) -> None:
         """Export this domain's subscriptions and offers to the gateway, in full and then as changes; or stop."""
-        self.exports.restart(is_exporting=is_exporting)
+        self.exports.close()
+        self.exports.is_exporting = is_exporting
         self.announcer.reconsider()
         self.acknowledgements.consider_all()
 

@@ -87,11 +87,6 @@ class Exports:
 
     # --- changes
 
-    def restart(self, *, is_exporting: bool) -> None:
-        """Restart the export with its whole content, as the other domains have changed; or stop it."""
-        self.close()
-        self.is_exporting = is_exporting
-
     def close(self) -> None:
         """Close the export; the other domains keep what they have received."""
         if self._current is not None:

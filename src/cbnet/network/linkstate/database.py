@@ -6,7 +6,7 @@ A record expires when its owner has not renewed it for a lifetime.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from cbnet.network.linkstate.records import InstallOutcome, RecordTable, entry_o
 from cbnet.network.protocol.fields import MAX_ROUTERS
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
 
-_NO_NEIGHBOURS: Mapping[str, LinkField] = MappingProxyType({})
+_UNKNOWN: Final = LinkRecord(owner="", incarnation=0, sequence=0, changes=0, age=0, neighbours={}, path=[])
 
 
 class Database(RecordTable[LinkRecord]):
@@ -40,24 +40,20 @@ class Database(RecordTable[LinkRecord]):
         return max(0, round((now - self._born[owner]) * 1000))
 
     def incarnation(self, owner: str) -> int | None:
-        """Return the incarnation of a router."""
-        record = self._records.get(owner)
-        return None if record is None else record.incarnation
+        """Return the incarnation of a router; None for an unknown one."""
+        return None if owner not in self._records else self._records[owner].incarnation
 
     def changes(self, owner: str) -> int:
         """Return how often a router's links have changed in its current incarnation; 0 for an unknown router."""
-        record = self._records.get(owner)
-        return 0 if record is None else record.changes
+        return self._records.get(owner, _UNKNOWN).changes
 
     def neighbours(self, owner: str) -> Mapping[str, LinkField]:
         """Return the links of a router, by neighbour."""
-        record = self._records.get(owner)
-        return _NO_NEIGHBOURS if record is None else record.neighbours
+        return self._records.get(owner, _UNKNOWN).neighbours
 
     def gateway_path(self, owner: str) -> tuple[str, ...]:
         """Return a gateway's path from the root of the gateway tree; empty for other routers."""
-        record = self._records.get(owner)
-        return () if record is None else tuple(record.path)
+        return tuple(self._records.get(owner, _UNKNOWN).path)
 
     def routers(self) -> list[str]:
         """Return the routers that have a record."""
