@@ -48,6 +48,9 @@ class MatchOptions:
     """The form of messages, and of the results."""
 
     schema: str | None = option(None, "DDL", "Columns, such as 'id bigint, price double'.", shown="from the files")
+    types: list[str] | None = option(
+        None, "NAME=TYPE", "Type of a CSV column: int, float, bool or string; `all`: of the others; repeatable."
+    )
     reader_options: list[str] | None = option(
         None, "KEY=VALUE", "Option of Spark's reader; repeatable.", name="--option"
     )
@@ -67,7 +70,8 @@ class MatchOptions:
         """Return the options as members of a job or stream."""
         buckets = {} if self.buckets is None else {"buckets": self.buckets}
         return {
-            "schema": self.schema, "options": key_values("--option", self.reader_options), "key": self.select,
+            "schema": self.schema, "types": key_values("--types", self.types),
+            "options": key_values("--option", self.reader_options), "key": self.select,
             "columns": self.column, "filters": self.filters, "on_error": self.on_error.value, **buckets,
         }  # fmt: skip
 

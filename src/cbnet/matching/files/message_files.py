@@ -9,8 +9,9 @@ is decoded by msgspec and encoded by the kernel, in 1.2 µs for 5 attributes, wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +20,7 @@ from cbnet._kernels.dict_encoding import are_names_distinct
 from cbnet.errors import InputError, MessageFormatError
 from cbnet.language.message import Message
 from cbnet.language.syntax.json_form import message_from_json
+from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.storage.used_leaves import used_leaves
 
 if TYPE_CHECKING:
@@ -104,11 +106,40 @@ def _encode_lines(lines: list[bytes], first: int, symbols: Symbols) -> EncodedLi
     encoder = DictEncoder(symbols)
     encoded = EncodedLines(encoder.batch)
     for number, line in enumerate(lines, first):
-        if _is_added(line, encoder, symbols):
-            encoded.append(number, line, len(encoder.batch) - 1)
-        elif (message := message_from_line(line)) is not None:
-            encoded.append(number, line, _outcome(message, encoder, symbols, number))
+        error = add_line(line, encoder, symbols)
+        if not isinstance(error, Blank):
+            encoded.append(number, line, error.at(line=number) if error else len(encoder.batch) - 1)
     return encoded
+
+
+class Blank(Enum):
+    """The outcome of a blank line."""
+
+    LINE = 0
+
+
+def add_line(
+    line: bytes, encoder: DictEncoder, symbols: Symbols, attributes: Sequence[str] = ()
+) -> InputError | Blank | None:
+    """Add the message of a line to a batch; return the error of a line that has none.
+
+    attributes: those of the message to use, or the objects that hold them; by default all.
+    """
+    if not attributes and _is_added(line, encoder, symbols):
+        return None
+    message = message_from_line(line)
+    if message is None or isinstance(message, InputError):
+        return Blank.LINE if message is None else message
+    leaves, tags = used_leaves(message, symbols)
+    if attributes:
+        leaves = {name: found for name, found in leaves.items() if _is_in(name, attributes)}
+        tags = tags if RESERVED_NAME in attributes else frozenset()
+    encoder.add((leaves, tags))
+    return None
+
+
+def _is_in(name: str, attributes: Sequence[str]) -> bool:
+    return any(name == each or name.startswith(f"{each}.") for each in attributes)
 
 
 def _is_added(line: bytes, encoder: DictEncoder, symbols: Symbols) -> bool:
@@ -118,13 +149,6 @@ def _is_added(line: bytes, encoder: DictEncoder, symbols: Symbols) -> bool:
         return encoder.add(members) or encoder.add(used_leaves(members, symbols))
     except InputError:
         return False
-
-
-def _outcome(message: Message | InputError, encoder: DictEncoder, symbols: Symbols, number: int) -> int | InputError:
-    if isinstance(message, InputError):
-        return message.at(line=number)
-    encoder.add(used_leaves(message, symbols))
-    return len(encoder.batch) - 1
 
 
 def json_members(text: bytes) -> dict[str, Any]:

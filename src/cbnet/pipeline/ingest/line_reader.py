@@ -10,11 +10,13 @@ are added (`readers.first_in_file`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -95,7 +97,7 @@ def line_runs(batches: Iterable[pa.RecordBatch]) -> Iterator[LineRun]:
     block, first = Block("", -1), 0
     for batch in batches:
         lines, files, starts = batch.columns
-        for begin, end in _run_bounds(files, starts.to_numpy()):
+        for begin, end in run_bounds(files, starts.to_numpy()):
             here = Block(files[begin].as_py(), starts[begin].as_py())
             block, first = (block, first) if here == block else (here, 0)
             yield LineRun(block, first, lines.slice(begin, end - begin))
@@ -119,7 +121,7 @@ def read_lines(
         count(block, counts)
 
 
-def _run_bounds(files: pa.Array, starts: Numbers) -> Iterator[tuple[int, int]]:
+def run_bounds(files: pa.Array, starts: Numbers) -> Iterator[tuple[int, int]]:
     """Yield the bounds of each run of rows of one block."""
     if not len(starts):
         return
@@ -161,3 +163,8 @@ def _is_blank(lines: pa.Array, comment: str) -> Mask:
     if comment:
         blank = pc.or_(blank, pc.starts_with(lines, comment))
     return np.array(blank)
+
+
+def path_of(file: str) -> str:
+    """Return the usual form of a path; Spark gives a local one as file:/with%20blank."""
+    return re.sub("^/+", "/", unquote(file.removeprefix("file:"))) if file.startswith("file:") else file

@@ -9,13 +9,11 @@ rows. Spark then counts the lines of every block once more, without Python.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark import Accumulator, AccumulatorParam
@@ -26,7 +24,15 @@ from pyspark.sql.types import StructType
 
 from cbnet.errors import InputError
 from cbnet.pipeline.ingest.fields import Layout, Parser, split_fields
-from cbnet.pipeline.ingest.line_reader import BYTE_ORDER_MARK, WRONG_HEADER, Block, LineCounts, LineReader, read_lines
+from cbnet.pipeline.ingest.line_reader import (
+    BYTE_ORDER_MARK,
+    WRONG_HEADER,
+    Block,
+    LineCounts,
+    LineReader,
+    path_of,
+    read_lines,
+)
 from cbnet.pipeline.ingest.parsers import parse_pairs, parse_table, parse_text, parse_tweets, parse_word_counts
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.schemas import (
@@ -68,7 +74,7 @@ class Reading:
 
     def rejected(self) -> DataFrame:
         """Return the rejected lines (REJECTED); this reads the trace again."""
-        first = first_in_file(_block_sizes(self._lines))
+        first = first_in_file(block_sizes(self._lines))
         count = partial(_add, self._counts)
         return self._lines.mapInArrow(partial(_rejected, reader=self._reader, count=count, first=first), REJECTED)
 
@@ -93,7 +99,7 @@ def read(spark: SparkSession, source: Source) -> Reading:
     parse = _parser(source, header, arrow_schema(schema), _vocabulary(spark, source))
     reader = LineReader(parse, header, source.comment)
     counts = spark.sparkContext.accumulator({}, _Union())
-    first = first_in_all(_block_sizes(lines)) if source.format == "wordcounts" else None
+    first = first_in_all(block_sizes(lines)) if source.format == "wordcounts" else None
     work = partial(_rows, reader=reader, count=partial(_add, counts), first=first)
     return Reading(source, lines.mapInArrow(work, schema), lines, reader, counts)
 
@@ -145,7 +151,7 @@ def _lines(spark: SparkSession, paths: list[str]) -> DataFrame:
     return text.select("value", file.alias("file"), start.alias("start"))
 
 
-def _block_sizes(lines: DataFrame) -> dict[Block, int]:
+def block_sizes(lines: DataFrame) -> dict[Block, int]:
     """Return the number of lines of each block; a block is some 100 megabytes, so there are few."""
     return {Block(file, start): count for file, start, count in lines.groupBy("file", "start").count().collect()}
 
@@ -214,8 +220,3 @@ def _rejected(
                 [*parsed.rejected.values()],
                 [text.decode(errors="replace")[:_MAX_TEXT] for text in texts.to_pylist()],
             )
-
-
-def path_of(file: str) -> str:
-    """Return the usual form of a path; Spark gives a local one as file:/with%20blank."""
-    return re.sub("^/+", "/", unquote(file.removeprefix("file:"))) if file.startswith("file:") else file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from time import thread_time
@@ -11,10 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cbnet._kernels.dict_encoding import DictEncoder
 from cbnet._kernels.message_encoding import Batch
 from cbnet.errors import InputError
+from cbnet.matching.files.message_files import Blank, add_line
 from cbnet.matching.storage.arrow_messages import Rejected, encode_batch
 from cbnet.matching.storage.rule_section import sorted_by_priority
+from cbnet.pipeline.ingest.line_reader import Block, path_of, run_bounds
 from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable
 
 _FIRST_ROWS = 256
@@ -25,7 +29,8 @@ OnError = Literal["fail", "drop", "column"]  # policy for rows that are not vali
 FAIL: OnError = "fail"
 DROP: OnError = "drop"
 COLUMN: OnError = "column"
-RULE, FILTER, ERROR = "rule", "filter", "_error"  # columns of the result; _error: why a row was rejected
+RULE, FILTER = "rule", "filter"  # columns of the result
+ERROR, PLACE = "_error", "_place"  # columns of rejected rows: the reason; of lines, file:line:column
 COUNTS = "_counts"  # column of the rows with counts, null in others
 
 
@@ -58,20 +63,23 @@ class MatchPlan:
     is_overlapping: bool  # a rule is in several tables
     on_error: OnError
     has_corrupt: bool = False  # the last column marks unreadable rows
+    has_lines: bool = False  # the column after the keys is a line of JSON; no `attributes`: all of it
+    first: Mapping[Block, int] | None = None  # lines in a file before each block; the last columns are file and start
 
 
 def match_batches(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterator[pa.RecordBatch]:
     """Match batches of rows; yield batches of the result."""
     tables = [table.open() for table in plan.tables]
-    counts, last = MatchCounts(), None
+    counts, last, read = MatchCounts(), None, Counter[Block]()
     for batch in batches:
         start = thread_time()
-        messages, rejected = _encode(batch, tables, plan)
-        counts += MatchCounts(batch.num_rows, 0, len(rejected), thread_time() - start)
-        yield from _rejected(batch, rejected, plan)
-        for parts, undecided in _slices(messages, [*rejected], tables, plan):
+        messages, rejected, blank = _encode(batch, tables, plan)
+        counts += MatchCounts(batch.num_rows - len(blank), 0, len(rejected), thread_time() - start)
+        runs = [] if plan.first is None else _numbered(batch, plan.first, read)
+        yield from _rejected(batch, _located(rejected, runs), plan)
+        for parts, undecided in _slices(messages, [*rejected, *blank], tables, plan):
             counts += MatchCounts(rejected=len(undecided))
-            yield from _rejected(batch, undecided, plan)
+            yield from _rejected(batch, _located(undecided, runs), plan)
             for part in parts:
                 counts += MatchCounts(matches=len(part.rows), match_s=part.seconds)
                 yield _result(batch, part.rows, part.columns, plan)
@@ -80,18 +88,39 @@ def match_batches(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterato
         yield _result(last, [None], {COUNTS: counts.as_arrow()}, plan)
 
 
-def _rejected(batch: pa.RecordBatch, reasons: Mapping[int, str], plan: MatchPlan) -> Iterator[pa.RecordBatch]:
+def _rejected(batch: pa.RecordBatch, rejected: Rejected, plan: MatchPlan) -> Iterator[pa.RecordBatch]:
     """Yield the rejected rows, if the result has them; raise an error if they are not allowed."""
-    if reasons and plan.on_error == FAIL:
-        raise _failure(batch, reasons, plan)
-    if reasons and plan.on_error == COLUMN:
-        yield _result(batch, [*reasons], {ERROR: pa.array(reasons.values(), pa.string())}, plan)
+    if rejected and plan.on_error == FAIL:
+        raise _failure(batch, rejected, plan)
+    if rejected and plan.on_error == COLUMN:
+        reasons = pa.array([error.problem for error in rejected.values()], pa.string())
+        places = pa.array([error.location for error in rejected.values()], pa.string())
+        yield _result(batch, [*rejected], {ERROR: reasons, PLACE: places}, plan)
+
+
+def _numbered(batch: pa.RecordBatch, first: Mapping[Block, int], read: Counter[Block]) -> list[tuple[range, str, int]]:
+    """Return runs of rows, with their file and the line of the row 0; `read` counts the lines of each block so far."""
+    runs = []
+    files, starts = batch.columns[-2:]
+    for begin, end in run_bounds(files, starts.to_numpy()):
+        block = Block(files[begin].as_py(), starts[begin].as_py())
+        runs.append((range(begin, end), path_of(block.file), first[block] + read[block] + 1 - begin))
+        read[block] += end - begin
+    return runs
+
+
+def _located(errors: Rejected, runs: Sequence[tuple[range, str, int]]) -> Rejected:
+    """Set file and line of errors."""
+    for rows, file, line in runs if errors else ():
+        for row in errors.keys() & rows:
+            errors[row].at(file=file, line=line + row)
+    return errors
 
 
 def match_lists(batch: pa.RecordBatch, plan: MatchPlan) -> pa.ListArray:
     """Return the rules of each row as strings, in the order of `Table.match`; null for rejected rows."""
     tables = [table.open() for table in plan.tables]
-    messages, rejected = _encode(batch, tables, plan)
+    messages, rejected, _ = _encode(batch, tables, plan)
     if rejected and plan.on_error == FAIL:
         raise _failure(batch, rejected, plan)
     lists: list[pa.Array] = []  # the rules of the rows in order
@@ -129,12 +158,17 @@ def _types(plan: MatchPlan) -> Iterator[tuple[str, pa.DataType]]:
     return zip(plan.result.names, plan.result.types, strict=True)
 
 
-def _failure(batch: pa.RecordBatch, rejected: Mapping[int, str], plan: MatchPlan) -> InputError:
+def _failure(batch: pa.RecordBatch, rejected: Rejected, plan: MatchPlan) -> InputError:
     """Return the error of the first rejected row, which is identified by its key."""
     row = min(rejected)
     keys = ", ".join(f"{name} = {str(batch.column(key)[row])[:40]}" for key, name in enumerate(plan.keys[:3]))
     place = f"the row with {keys}" if keys else "a row"
-    return InputError(f"{place} is not a valid message: {rejected[row]}", hint='use on_error="drop" or "column"')
+    if plan.has_lines:
+        text = batch.column(len(plan.keys))[row].as_py() or b""
+        place = f"the line {text[:60].decode(errors='replace')!r}"
+    return InputError(
+        f"{place} is not a valid message: {rejected[row].problem}", hint='use on_error="drop" or "column"'
+    )
 
 
 EncodedMessages = list[tuple[Batch, Any]]  # of each table, with what must be kept alive
@@ -158,21 +192,46 @@ class _Matches:
 
 def _encode(
     batch: pa.RecordBatch, tables: Sequence[OpenTable], plan: MatchPlan
-) -> tuple[EncodedMessages, dict[int, str]]:
-    """Return the messages, encoded for each table, and the reasons of rejected rows."""
+) -> tuple[EncodedMessages, Rejected, Sequence[int]]:
+    """Return the messages, encoded for each table, the errors of rejected rows, and the numbers of blank lines."""
+    if plan.has_lines:
+        return _encode_lines(batch.column(len(plan.keys)).to_pylist(), tables, plan.attributes)
     columns = batch.columns[len(plan.keys) :][: len(plan.attributes)]
     # A batch without columns would have no number of rows.
     messages = pa.RecordBatch.from_arrays([*columns, pa.nulls(batch.num_rows)], [*plan.attributes, ""])
     errors: Rejected = {}
     encoded = [encode_batch(messages, table.matcher.symbols, 0, errors) for table in tables]
-    reasons = {row: error.problem.partition(", ")[2] for row, error in errors.items()}  # without the row's number
+    # Without the row's number.
+    rejected: Rejected = {row: InputError(error.problem.partition(", ")[2]) for row, error in errors.items()}
     unreadable = np.flatnonzero(np.asarray(batch.columns[-1])).tolist() if plan.has_corrupt else []
-    return encoded, reasons | dict.fromkeys(unreadable, "the row cannot be read")
+    return encoded, rejected | {row: InputError("the row cannot be read") for row in unreadable}, ()
+
+
+def _encode_lines(
+    lines: list[bytes | None], tables: Sequence[OpenTable], attributes: Sequence[str]
+) -> tuple[EncodedMessages, Rejected, Sequence[int]]:
+    """Return the messages of lines as files are read, and the rest as `_encode` does."""
+    encoded: EncodedMessages = []
+    rejected: Rejected = {}
+    blank: dict[int, None] = {}
+    for table in tables:
+        symbols = table.matcher.symbols
+        encoder = DictEncoder(symbols)
+        for row, line in enumerate(lines):
+            error = InputError("no value") if line is None else add_line(line, encoder, symbols, attributes)
+            if isinstance(error, InputError):
+                rejected.setdefault(row, error)
+            elif error is Blank.LINE:
+                blank[row] = None
+            if error:
+                encoder.add({})  # every row has a place in the batch
+        encoded.append((encoder.batch, lines))
+    return encoded, rejected, [*blank]
 
 
 def _slices(
     messages: EncodedMessages, rejected: list[int], tables: Sequence[OpenTable], plan: MatchPlan
-) -> Iterator[tuple[list[_Matches], dict[int, str]]]:
+) -> Iterator[tuple[list[_Matches], Rejected]]:
     """Yield the matches of slices of the rows, in order, of bounded size; none if the result has no rules.
 
     The parts of a slice follow each other in the order of the tables, and in that of the rules. With them, the reasons
@@ -199,10 +258,10 @@ def _slices(
         first = end
 
 
-def _undecided(messages: EncodedMessages, tables: Sequence[OpenTable], first: int, end: int) -> dict[int, str]:
-    """Return the reasons of the rows of a slice for which rules are undecided."""
+def _undecided(messages: EncodedMessages, tables: Sequence[OpenTable], first: int, end: int) -> Rejected:
+    """Return the errors of the rows of a slice for which rules are undecided."""
     return {
-        row: error.problem
+        row: error
         for (encoded, _), table in zip(messages, tables, strict=True)
         for row, error in table.matcher.undecided(encoded).items()
         if first <= row < end
@@ -225,7 +284,9 @@ def _part(encoded: Batch, table: OpenTable, first: int, end: int, rejected: list
         sorted = sorted_by_priority(rows, priorities, rules)
         rows, targets, rules, priorities = rows[sorted], targets[sorted], rules[sorted], priorities[sorted]
     filters = {FILTER: table.filters(targets)} if FILTER in plan.result.names else {}
-    names = table.names_of(rules).cast(plan.result.field(RULE).type)
+    names = table.names_of(rules)
+    if RULE in plan.result.names:  # else only undecided rows are of interest
+        names = names.cast(plan.result.field(RULE).type)
     return _Matches(rows, {RULE: names, **filters}, priorities, seconds)
 
 

@@ -13,7 +13,7 @@ repeated counts once.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -34,6 +34,8 @@ from pyspark.sql.types import (
 )
 
 from cbnet.errors import InputError
+from cbnet.pipeline.ingest.line_reader import Block
+from cbnet.pipeline.ingest.readers import block_sizes, first_in_file
 from cbnet.pipeline.match.batch_matcher import (
     COLUMN,
     COUNTS,
@@ -41,6 +43,7 @@ from cbnet.pipeline.match.batch_matcher import (
     ERROR,
     FAIL,
     FILTER,
+    PLACE,
     RULE,
     MatchCounts,
     MatchPlan,
@@ -52,6 +55,9 @@ from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTabl
 from cbnet.pipeline.schemas import arrow_schema
 
 CORRUPT = "_corrupt_record"  # Spark's column for unreadable lines
+# Of messages in JSON Lines: the line, which the workers read, its file, and the first byte of its block.
+LINE, FILE, START = "_line", "_file", "_start"
+_NOT_ATTRIBUTES = (CORRUPT, LINE, FILE, START)
 _RESERVED = (RULE, FILTER, ERROR, COUNTS, "version", "bucket", "batch")  # of the result and of its folders
 _COUNT_TYPES = {int: LongType(), float: DoubleType()}
 COUNTS_TYPE = StructType([StructField(name, _COUNT_TYPES[type(zero)]) for name, zero in asdict(MatchCounts()).items()])
@@ -135,9 +141,13 @@ def observed_counts(observation: Observation) -> MatchCounts:
 
 
 def dead_letters(df: DataFrame, tables: Sequence[ShippedTable], *, columns: Sequence[str] | None = None) -> DataFrame:
-    """Return the rows that are not valid messages, with the reason in the column `_error`."""
-    keys = [field.name for field in df.schema if field.name != ERROR and _is_arrow(field.dataType)]
-    return _mapped(df, tables, keys, columns, StructType().add(ERROR, StringType()), COLUMN)
+    """Return the rows that are not valid messages, with the reason in `_error`; lines also have a `_place`."""
+    keys = [field.name for field in df.schema if field.name not in (ERROR, FILE, START) and _is_arrow(field.dataType)]
+    result = StructType().add(ERROR, StringType())
+    if FILE not in df.columns:
+        return _mapped(df, tables, keys, columns, result, COLUMN)
+    first = first_in_file(block_sizes(df.select(F.col(FILE).alias("file"), F.col(START).alias("start"))))
+    return _mapped(df, tables, keys, columns, result.add(PLACE, StringType()), COLUMN, first)
 
 
 def _mapped(
@@ -147,19 +157,25 @@ def _mapped(
     columns: Sequence[str] | None,
     result: StructType,
     on_error: OnError,
+    first: Mapping[Block, int] | None = None,
 ) -> DataFrame:
-    used = used_columns(message_columns_of(df), columns, used_names(tables))
+    has_lines = LINE in df.columns
+    used = {} if has_lines else used_columns(message_columns_of(df), columns, used_names(tables))
     plan = MatchPlan(
         tables=tuple(tables),
         keys=tuple(keys),
-        attributes=tuple(used),
+        attributes=tuple(columns or ()) if has_lines else tuple(used),
         result=arrow_schema(result),
         is_overlapping=overlap([table.open_here() for table in tables]),
         on_error=on_error,
         has_corrupt=CORRUPT in df.columns,
+        has_lines=has_lines,
+        first=first,
     )
-    corrupt = [F.col(CORRUPT).isNotNull()] if plan.has_corrupt else []
-    selected = [*map(column, keys), *used.values(), *corrupt] or [F.lit(1)]
+    last = [F.col(CORRUPT).isNotNull()] if plan.has_corrupt else []
+    if has_lines:
+        last = [F.col(LINE).cast("binary"), *([] if first is None else [F.col(FILE), F.col(START)])]
+    selected = [*map(column, keys), *used.values(), *last] or [F.lit(1)]
     rows = df.select(*(each.alias(f"c{index}") for index, each in enumerate(selected)))
     # The keys are null in rows with counts.
     copied = [
@@ -170,7 +186,7 @@ def _mapped(
 
 def message_columns_of(df: DataFrame) -> StructType:
     """Return the columns of a DataFrame that may be attributes."""
-    return StructType([field for field in df.schema if field.name != CORRUPT])
+    return StructType([field for field in df.schema if field.name not in _NOT_ATTRIBUTES])
 
 
 def used_names(tables: Sequence[ShippedTable]) -> UsedNames:
@@ -199,7 +215,7 @@ def overlap(tables: Sequence[OpenTable]) -> bool:
 
 def _keys(df: DataFrame, key: str | Sequence[str] | None) -> list[str]:
     if key is None:
-        key = [name for name in df.columns if name != CORRUPT]
+        key = [name for name in df.columns if name not in _NOT_ATTRIBUTES]
     keys = list(dict.fromkeys([key] if isinstance(key, str) else key))
     for name in keys:
         if name not in df.columns:

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from cbnet.errors import InputError
 from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, ERROR, FAIL, OnError
 from cbnet.pipeline.match.dataframe_matcher import (
+    LINE,
     dead_letters,
     match_shipped,
     message_columns_of,
@@ -66,6 +67,12 @@ class MatchTask(MessageFormat):
     columns: Sequence[str] | None = None
     filters: bool = False
     on_error: OnError = COLUMN
+
+    def warning(self, rows: DataFrame, tables: Sequence[ShippedTable]) -> str | None:
+        """Return a warning about attributes that no column holds; lines hold more than a schema that is stated."""
+        if self.schema is not None and LINE in rows.columns:
+            return None
+        return unknown_attributes(message_columns_of(rows), self.columns, used_names(tables))
 
     @property
     def policy(self) -> OnError:
@@ -132,19 +139,19 @@ def dry_run(spark: SparkSession, job: MatchJob) -> DryRun:
     """Return the attributes of the columns, without matching."""
     check_session(spark, job.format)
     tables = ship_tables(spark, job.tables, filters=False)
-    return explain_columns(job.read(spark).rows, tables, job.columns)
+    return explain_columns(job.read(spark).rows, tables, job)
 
 
-def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], columns: Sequence[str] | None) -> DryRun:
+def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], task: MatchTask) -> DryRun:
     """Return the attributes of columns, and the size of the tables."""
     memory = machine_memory()
     schema, used = message_columns_of(rows), used_names(tables)
     return DryRun(
-        attributes_of(schema, columns, used),
+        attributes_of(schema, task.columns, used),
         joint_version(tables),
         sum(table.size for table in tables),
         memory - heap_bytes(memory),
-        unknown_attributes(schema, columns, used),
+        task.warning(rows, tables),
     )
 
 
@@ -191,7 +198,7 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
         steps={name: round(spent, 3) for name, spent in steps.items()},
         encode_s=round(counts.encode_s, 3),
         match_s=round(counts.match_s, 3),
-        warning=unknown_attributes(message_columns_of(frame.rows), job.columns, used_names(tables)),
+        warning=job.warning(frame.rows, tables),
     )
     if not is_connect(spark):
         results.publish(job, summary)

@@ -31,10 +31,8 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.batch_matcher import COLUMN, MatchCounts
 from cbnet.pipeline.match.dataframe_matcher import (
     dead_letters,
-    message_columns_of,
     observe_counts,
     observed_counts,
-    used_names,
 )
 from cbnet.pipeline.match.match_job import (
     DryRun,
@@ -45,7 +43,6 @@ from cbnet.pipeline.match.match_job import (
     explain_columns,
     timed,
 )
-from cbnet.pipeline.match.message_columns import unknown_attributes
 from cbnet.pipeline.match.message_dataframes import STREAM_FORMATS, message_schema, read_stream
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.stored_matches import (
@@ -133,7 +130,7 @@ class MatchStream:
         """Return the attributes of the columns, without matching."""
         job = self._job
         rows = read_stream(self._spark, job.messages, job, message_schema(self._spark, [job.messages], job))
-        return explain_columns(rows, ship_tables(self._spark, [*job.tables], filters=False), job.columns)
+        return explain_columns(rows, ship_tables(self._spark, [*job.tables], filters=False), job)
 
     def run(self, *, once: bool = False, every: float = 0.0) -> StreamSummary:
         """Match until interrupted, a batch every `every` seconds; or, with `once`, all current messages."""
@@ -193,7 +190,7 @@ class MatchStream:
         self._report(BatchReport(batch, counts.records, counts.matches, dict(rejected), version, seconds))
 
     def _warn(self, rows: DataFrame, tables: Sequence[ShippedTable]) -> None:
-        if warning := unknown_attributes(message_columns_of(rows), self._job.columns, used_names(tables)):
+        if warning := self._job.warning(rows, tables):
             self._remark(f"warning: {warning}")
 
     def _write(self, rows: DataFrame, tables: Sequence[ShippedTable], batch: int) -> tuple[MatchCounts, Counter[str]]:

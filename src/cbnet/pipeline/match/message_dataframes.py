@@ -2,6 +2,9 @@
 
 Formats: parquet, orc, json (one object per line), csv and the presets of messages, such as flights; for streams also
 kafka and cbnet, a live network.
+
+JSON is read as text, and its lines go to the kernels that read files: so a line means the same to `cbnet match`,
+whatever type Spark infers for a column. Spark's columns of JSON are keys of the result only.
 """
 
 from __future__ import annotations
@@ -15,14 +18,15 @@ from typing import Any
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import DataType, StringType, StructType
+from pyspark.sql.types import BooleanType, DataType, DoubleType, LongType, StringType, StructField, StructType
 
 from cbnet.errors import InputError
+from cbnet.matching.files.columnar_files import check_types, stated_types
 from cbnet.pipeline.ingest.presets import PRESETS
 from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.match import router_source
-from cbnet.pipeline.match.dataframe_matcher import CORRUPT
+from cbnet.pipeline.match.dataframe_matcher import CORRUPT, FILE, LINE, START
 from cbnet.pipeline.spark.failures import cause
 from cbnet.pipeline.spark.session import require_classic
 
@@ -31,19 +35,24 @@ KAFKA = "kafka"
 ROUTER = router_source.NAME
 STREAM_FORMATS = (KAFKA, ROUTER)  # streams that are no files, and have no schema
 MESSAGE_PRESETS = tuple(name for name, members in PRESETS.items() if members["format"] in ("table", "quotes"))
-_TEXTS = ("json", "csv")  # whose lines may be malformed
+_TYPES: dict[str, DataType] = {"int": LongType(), "float": DoubleType(), "bool": BooleanType(), "string": StringType()}
 _SUFFIXES = {".jsonl": "json", ".ndjson": "json"}
 _DDL = "write 'id bigint, price double'"
+_SAME_NAMES = "names are repeated in a message, or differ in case only: state the columns of the result with --schema"
 _KAFKA_PACKAGE = "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageFormat:
-    """The format of messages, their schema in Spark's DDL if it is not inferred, and options of Spark's reader."""
+    """The format of messages, their schema in Spark's DDL if it is not inferred, and options of Spark's reader.
+
+    types: of the columns of CSV, by name, and of the others as `all`: int, float, bool or string.
+    """
 
     format: str
     schema: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,7 @@ def read_messages(spark: SparkSession, paths: Sequence[str], of: MessageFormat) 
         reading = read(spark, Source.of({"preset": of.format, "path": [*paths]}))
         return MessageFrame(reading.rows, lambda: reading.counts().rejected)
     with _read_errors(paths):
-        return MessageFrame(_reader(spark.read, of, message_schema(spark, paths, of)).load([*paths]))
+        return MessageFrame(_load(spark.read, [*paths], of, message_schema(spark, paths, of)))
 
 
 def check_session(spark: SparkSession, format: str) -> None:
@@ -84,14 +93,16 @@ def read_stream(spark: SparkSession, path: str, of: MessageFormat, schema: Struc
     if of.format == ROUTER:
         return _router(spark, schema, of.options)
     with _read_errors([path]):
-        frame: DataFrame = _reader(spark.readStream, of, schema).load(path)
-        return frame
+        return _load(spark.readStream, path, of, schema)
 
 
 def message_schema(spark: SparkSession, paths: Sequence[str], of: MessageFormat) -> StructType:
     """Return the schema of messages: that of their format, else inferred from the files."""
     if of.format not in STREAM_FORMATS:
         _check_format(of.format)
+    check_types(of.types)
+    if of.types and (of.format != "csv" or of.schema is not None):
+        raise InputError("only columns of CSV without a schema have types to state", hint="write a --schema alone")
     with _read_errors(paths):
         if of.schema is not None:
             columns = parse_schema(of.schema)
@@ -100,11 +111,21 @@ def message_schema(spark: SparkSession, paths: Sequence[str], of: MessageFormat)
         else:
             inferring = {"inferSchema": "true", "header": "true"} if of.format == "csv" else {}
             columns = spark.read.format(of.format).options(**{**inferring, **of.options}).load([*paths]).schema
+            columns = _with_types(columns, of)
     columns = StructType([field for field in columns if field.name != CORRUPT])
     if not columns.names:
         hint = "if there are no messages yet, use --schema 'price double, ...'"
         raise InputError("the messages have no columns", hint=hint, file=", ".join(paths))
-    return columns.add(CORRUPT, StringType()) if of.format in _TEXTS else columns
+    return columns.add(CORRUPT, StringType()) if of.format == "csv" or _is_document(of) else columns
+
+
+def _with_types(columns: StructType, of: MessageFormat) -> StructType:
+    """Return columns with the types that are stated."""
+    stated = stated_types(of.types, columns.names)
+    types = {
+        column.name: _TYPES[stated[column.name]] if column.name in stated else column.dataType for column in columns
+    }
+    return StructType([StructField(name, type) for name, type in types.items()])
 
 
 def parse_schema(ddl: str) -> StructType:
@@ -118,23 +139,36 @@ def parse_schema(ddl: str) -> StructType:
     return schema
 
 
-def _reader(reader: Any, of: MessageFormat, schema: StructType) -> Any:
+def _load(reader: Any, paths: str | list[str], of: MessageFormat, schema: StructType) -> DataFrame:
+    if of.format == "json" and not _is_document(of):
+        lines = reader.format("text").options(**{**of.options, "lineSep": "\n"}).load(paths)
+        places = {FILE: F.col("_metadata.file_path"), START: F.col("_metadata.file_block_start")}
+        return _with_columns(lines.withColumns(places), schema, of.options, FILE, START)
     defaults = {"columnNameOfCorruptRecord": CORRUPT, **({"header": "true"} if of.format == "csv" else {})}
-    return reader.format(of.format).schema(schema).options(**{**defaults, **of.options})
+    frame: DataFrame = reader.format(of.format).schema(schema).options(**{**defaults, **of.options}).load(paths)
+    return frame
+
+
+def _with_columns(lines: DataFrame, schema: StructType, options: Mapping[str, str], *others: str) -> DataFrame:
+    """Return other columns, those of a schema in JSON values, and the values themselves as lines."""
+    parsed = F.from_json(F.col("value"), schema, {**options}).alias("columns")
+    return lines.select(*others, parsed, F.col("value").alias(LINE)).select(*others, "columns.*", LINE)
+
+
+def _is_document(of: MessageFormat) -> bool:
+    """Return whether Spark has to read the JSON of a file, as a message may be on several lines."""
+    return of.format == "json" and of.options.get("multiLine", "").lower() == "true"
 
 
 def _kafka(spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:
     """Return the values of Kafka's records with topic, partition and offset."""
-    known = StructType([*schema, *([] if CORRUPT in schema.names else StructType().add(CORRUPT, StringType()))])
     try:
         records = spark.readStream.format(KAFKA).options(**options).load()
     except AnalysisException as error:
         hint = f"add {_KAFKA_PACKAGE}:{spark.version} and the --option values of Kafka"
         raise InputError(f"cannot read from Kafka: {cause(error)}", hint=hint) from None
-    value = F.from_json(F.col("value").cast("string"), known, {"columnNameOfCorruptRecord": CORRUPT})
-    return records.select("topic", "partition", "offset", value.alias("value")).select(
-        "topic", "partition", "offset", "value.*"
-    )
+    values = records.withColumn("value", F.col("value").cast("string"))
+    return _with_columns(values, schema, {}, "topic", "partition", "offset")
 
 
 def _router(spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:
@@ -156,4 +190,5 @@ def _read_errors(paths: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        raise InputError(f"cannot read: {cause(error)}", file=", ".join(paths)) from None
+        hint = _SAME_NAMES if error.getCondition() == "COLUMN_ALREADY_EXISTS" else None
+        raise InputError(f"cannot read: {cause(error)}", hint=hint, file=", ".join(paths)) from None

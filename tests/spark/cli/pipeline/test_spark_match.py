@@ -31,7 +31,7 @@ def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
     assert done.code == 2, done.err  # one line could not be read
     summary = json.loads(done.out)
     assert (summary["records"], summary["matches"]) == (4, 4)
-    assert summary["rejected"] == {"the row cannot be read": 1}
+    assert summary["rejected"] == {"a value is missing": 1}
     assert summary["rules"] == 3
     steps = ["ship tables", "read the schema", "match and write", "count by rule", "collect rejected rows"]
     assert [*summary["steps"]] == steps
@@ -48,13 +48,64 @@ def test_rejected_rows_are_written_dropped_or_fail_the_job(cbnet, files, tmp_pat
     out = tmp_path / "out"
     assert cbnet("spark", "match", *files, "--output", out).code == 2
     [letter] = read_result(spark, f"{out}/rejected").frame(spark).collect()
-    assert (letter["_corrupt_record"], letter["_error"]) == (LINES[2], "the row cannot be read")
+    assert (letter["_line"], letter["_error"]) == (LINES[2], "a value is missing")
+    assert letter["_place"] == f"{tmp_path}/messages.jsonl:3:20"
     dropped = cbnet("spark", "match", *files, "--output", out, "--on-error", "drop", "--json")
-    assert json.loads(dropped.out)["rejected"] == {"the row cannot be read": 1}
+    assert json.loads(dropped.out)["rejected"] == {"a value is missing": 1}
     assert not (out / "rejected").exists()
     failed = cbnet("spark", "match", *files, "--output", out, "--on-error", "fail", "--select", "id")
     assert (failed.code, failed.out) == (1, "")
-    assert "the job failed: the row with id = None is not a valid message: the row cannot be read" in failed.err
+    assert f"the job failed: the line {LINES[2]!r} is not a valid message: a value is missing" in failed.err
+
+
+def test_csv_columns_have_the_types_that_are_stated(cbnet, tmp_path):
+    (tmp_path / "t.csv").write_text("fw,n\n1.2,7\n2.1,8\n")
+    Table.build({"version": 'fw = "1.2"', "number": "n = 7", "text": 'n = "7"'}).save(tmp_path / "t.cbt")
+    given = ("spark", "match", tmp_path / "t.csv", "-r", tmp_path / "t.cbt", "--dry-run", "--json", "--types")
+    for types, kinds in (
+        (["fw=string"], ["string", "int"]),
+        (["all=string", "--types", "n=float"], ["string", "float"]),
+    ):
+        *columns, _ = map(json.loads, cbnet(*given, *types).out.splitlines())
+        assert [column["kind"] for column in columns] == kinds
+    assert "no column 'fv'" in cbnet(*given, "fv=int").out
+
+
+MIXED = {"cold": "temp < 0", "warm": "temp >= 20", "failed": 'temp ^= "err"', "exact": "temp = 9007199254740993"}
+
+
+def test_json_means_what_it_means_to_cbnet_match(cbnet, tmp_path, spark):
+    """Numbers, texts and arrays in one member, which Spark takes for text; blank lines, and lines that are no messages."""
+    temps = ['"err"', "9007199254740993", '[30, "error"]', "true", "NaN", "null", *map(str, range(-20, 40))]
+    lines = [f'{{"id": {number}, "temp": {temp}}}' for number, temp in enumerate(temps)]
+    text = "\ufeff" + "\n".join([*lines, "", "  ", '{"id": 99, "temp": }'])
+    for number in range(2):
+        (tmp_path / f"{number}.jsonl").write_text(text)
+    Table.build(MIXED).save(tmp_path / "t.cbt")
+    here = [
+        cbnet("match", tmp_path / f"{number}.jsonl", "--rules", tmp_path / "t.cbt", "--json") for number in range(2)
+    ]
+    done = cbnet("spark", "match", tmp_path / "*.jsonl", "-r", tmp_path / "t.cbt", "-o", tmp_path / "out", "--json")
+    assert (done.code, here[0].code) == (2, 2)
+    own = [json.loads(line) for each in here for line in each.out.splitlines()]
+    counts = {row.rule: row.matches for row in spark.read.parquet(f"{tmp_path}/out/counts").collect()}
+    assert counts == {rule: sum(rule in each["rules"] for each in own if "message" in each) for rule in MIXED}
+    assert counts == {"cold": 40, "warm": 44, "failed": 4, "exact": 2}
+    assert json.loads(done.out)["records"] == 2 * (len(lines) + 1)
+    places = {row["_place"] for row in spark.read.parquet(f"{tmp_path}/out/rejected").collect()}
+    assert {f"{tmp_path}/{number}.jsonl:{len(lines) + 3}" for number in range(2)} == {
+        place.rpartition(":")[0] for place in places if ":69:" in place
+    }
+    assert len(places) == 4
+
+
+def test_repeated_names_are_rejected_if_spark_need_not_infer_columns(cbnet, tmp_path):
+    (tmp_path / "m.jsonl").write_text('{"id": 1, "temp": 30}\n{"id": 2, "temp": 1, "temp": 30}\n')
+    Table.build(MIXED).save(tmp_path / "t.cbt")
+    given = ("spark", "match", tmp_path / "m.jsonl", "-r", tmp_path / "t.cbt", "-o", tmp_path / "out", "--json")
+    assert "names are repeated in a message" in cbnet(*given).out
+    summary = json.loads(cbnet(*given, "--schema", "id int").out)
+    assert (summary["matches"], summary["rejected"]) == (1, {'duplicate name "temp"': 1})
 
 
 def test_records_are_counted_where_nothing_matches(cbnet, files, tmp_path, spark):
@@ -93,8 +144,8 @@ def test_people_get_a_summary_in_words(cbnet, files, tmp_path):
     done = cbnet("spark", "match", *files, "--output", tmp_path / "out", "--schema", "price double", "--filters")
     assert done.code == 2, done.err
     first, second, third, *_ = done.out.splitlines()
-    assert first == "4 records, 1 match, 1 rejected row; 1 rule matched"
-    assert second == "  rejected: 1: the row cannot be read"
+    assert first == "4 records, 4 matches, 1 rejected row; 3 rules matched"
+    assert second == "  rejected: 1: a value is missing"
     assert "records per second" in third
 
 

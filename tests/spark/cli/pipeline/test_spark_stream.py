@@ -21,7 +21,7 @@ def test_batches_are_reported_and_summed_up(cbnet, arguments, tmp_path, spark):
     batch, summary = map(json.loads, done.out.splitlines())
     assert (batch["batch"], batch["records"], batch["matches"]) == (0, 3, 3)
     assert (summary["batches"], summary["records"], summary["matches"]) == (1, 3, 3)
-    assert summary["rejected"] == batch["rejected"] == {"the row cannot be read": 1}
+    assert summary["rejected"] == batch["rejected"] == {"a value is missing": 1}
     assert summary["versions"] == [batch["version"]]
     rows = {(row.x, row.rule, row.version) for row in spark.read.parquet(f"{tmp_path}/out/matches").collect()}
     assert rows == {(1, "one", batch["version"]), (1, "any", batch["version"]), (2, "any", batch["version"])}

@@ -160,17 +160,18 @@ def test_malformed_lines_are_counted_and_dry_run_maps_columns(spark, folders):
     assert mapping == {"file": False, "x": True}
     assert not (folders / "out").exists()
     summary = stream(spark, folders).run(once=True)
-    assert summary.rejected == {"the row cannot be read": 1}
+    assert summary.rejected == {"expected a name in double quotes": 1}
     assert summary.records == 12
     [letter] = spark.read.parquet(str(folders / "out" / "rejected")).collect()
-    assert (letter["_corrupt_record"], letter["_error"]) == ('{"file": 9,', "the row cannot be read")
+    assert (letter["_line"], letter["_error"]) == ('{"file": 9,', "expected a name in double quotes")
+    assert letter["_place"] == f"{folders}/in/bad.json:2:12"
 
 
 def test_stream_may_fail_or_drop_rows_that_are_not_messages(spark, folders):
     (folders / "in" / "bad.json").write_text('{"file": 9,\n')
-    with pytest.raises(CbnetError, match="the row cannot be read"):
+    with pytest.raises(CbnetError, match="expected a name in double quotes"):
         stream(spark, folders, on_error="fail").run(once=True)
-    assert stream(spark, folders, on_error="drop").run(once=True).rejected == {"the row cannot be read": 1}
+    assert stream(spark, folders, on_error="drop").run(once=True).rejected == {"expected a name in double quotes": 1}
     assert not (folders / "out" / "rejected").exists()
 
 
