@@ -7,7 +7,7 @@ Metrics and charts are computed from the tables alone, so they need no new run.
     (by scale)                   ├──charts───► charts like the paper's (experiments.toml)
                                  └──grids────► the paper's tables next to ours
 
-`experiments.toml` declares title, section, inputs, choices, scales and charts; the module of an experiment has the
+`experiments.toml` declares title, section, inputs, choices, parameters and charts; the module of an experiment has the
 functions. The experiment "2002-index" is in the module `y2002.index`, imported on first use, unless its declaration
 names another module of that paper, which several experiments share.
 """
@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import pyarrow as pa
@@ -49,7 +50,10 @@ Progress: TypeAlias = Callable[[int, int, str], None]  # steps done, steps in to
 GRAPH = "graph"
 """The table with the size of a run's Internet graph; its row is among the metrics."""
 _S = TypeVar("_S")
-_P = TypeVar("_P")  # a frozen dataclass of numbers, strings and tuples of them
+
+
+class Parameters(SimpleNamespace):
+    """The parameters of a run by name: numbers, strings and tuples of them."""
 
 
 def _start_spark() -> SparkSession:
@@ -109,7 +113,8 @@ class ExperimentContext:
 
 
 Measure: TypeAlias = (
-    Callable[[_P, ExperimentContext], Results] | Mapping[str, Callable[[_P, ExperimentContext], Iterable[Row]]]
+    Callable[[Parameters, ExperimentContext], Results]
+    | Mapping[str, Callable[[Parameters, ExperimentContext], Iterable[Row]]]
 )
 """A function that returns all tables, or a function for each."""
 
@@ -126,9 +131,9 @@ class Experiment:
     title: str
     section: str
     claims: tuple[int, ...]
-    scales: Mapping[Scale, Any]
-    measure: Measure[Any]
-    metrics: Callable[[Rows, Any], Metrics] = _nothing
+    scales: Mapping[Scale, Parameters]
+    measure: Measure
+    metrics: Callable[[Rows, Parameters], Metrics] = _nothing
     """Returns the metrics that the claims are checked by; the parameters are metrics too."""
     chart_rows: Callable[[Rows, Any], Mapping[str, Any]] = _nothing
     """Returns rows of charts that are no table, by the name of the chart."""
@@ -143,7 +148,11 @@ class Experiment:
         """The year of the paper."""
         return self.name.partition("-")[0]
 
-    def run(self, parameters: Any, context: ExperimentContext) -> dict[str, pa.Table]:
+    def parameters(self, **values: Any) -> Parameters:
+        """Return the quick parameters with other values."""
+        return Parameters(**vars(self.scales["quick"]) | values)
+
+    def run(self, parameters: Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
         """Run the experiment and return its tables."""
         results: Results
         if isinstance(self.measure, Mapping):
@@ -157,7 +166,7 @@ class Experiment:
         if not self.claims:
             return []
         rows = _rows(tables)
-        own = {} if parameters is None else asdict(parameters)
+        own = {} if parameters is None else vars(parameters)
         graph = rows[GRAPH][0] if GRAPH in rows else {}
         metrics = {**own, **graph, **self.metrics(rows, parameters)}
         return [judge(claims()[number], metrics) for number in self.claims]
@@ -183,21 +192,20 @@ def declarations() -> Mapping[str, Any]:
 
 def experiment(
     name: str,
-    parameters: Callable[..., _P],
-    measure: Measure[_P],
-    metrics: Callable[[Rows, _P], Metrics] = _nothing,
-    chart_rows: Callable[[Rows, _P], Mapping[str, Any]] = _nothing,
-    grids: Callable[[Tables, _P], list[Grid]] = lambda _tables, _parameters: [],
+    measure: Measure,
+    metrics: Callable[[Rows, Parameters], Metrics] = _nothing,
+    chart_rows: Callable[[Rows, Parameters], Mapping[str, Any]] = _nothing,
+    grids: Callable[[Tables, Parameters], list[Grid]] = lambda _tables, _parameters: [],
 ) -> Experiment:
     """Return the experiment of this name, as declared, with these functions."""
     declared = declarations()[name]
-    scales: dict[Scale, _P] = {scale: parameters(**_tuples(declared["scales"][scale])) for scale in SCALES}
+    usual, scales = declared.get("parameters", {}), declared["scales"]
     return Experiment(
         name,
         declared["title"],
         declared["section"],
         tuple(number for number, claim in claims().items() if claim.experiment == name),
-        scales,
+        {scale: Parameters(**_tuples(usual | scales[scale])) for scale in SCALES},
         measure,
         metrics,
         chart_rows,

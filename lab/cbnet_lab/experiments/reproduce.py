@@ -15,7 +15,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -249,7 +249,7 @@ def _planned(experiment: Experiment, scale: Scale, seed: int, inputs: Mapping[st
 
 
 def _plain(parameters: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(parameters)))
+    plain: dict[str, Any] = json.loads(json.dumps(vars(parameters)))
     return plain
 
 

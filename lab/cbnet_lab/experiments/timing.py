@@ -9,7 +9,7 @@ every filter, including covered ones.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -29,7 +29,7 @@ from cbnet_lab.bench.matching.engine_rival import EngineAnswer
 from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.bench.timing import cpu_of_turns
 from cbnet_lab.experiments.curves import Row
-from cbnet_lab.experiments.experiment import ExperimentContext
+from cbnet_lab.experiments.experiment import ExperimentContext, Measure, Parameters
 from cbnet_lab.workload import Forwarding2001, Forwarding2002, as_messages
 
 Mix: TypeAlias = Forwarding2001 | Forwarding2002
@@ -131,36 +131,24 @@ class TimedComparison:
                 raise CbnetError("an engine disagrees with the reference on the interfaces of a message")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TimedParameters:
-    """Parameters of an experiment that measures times: messages, and turns of each method of at least `seconds`."""
-
-    messages: int = 100
-    turns: int = 7
-    seconds: float = 0.02
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepParameters(TimedParameters):
-    """Parameters of an experiment over tables of several sizes: filters, and interfaces (0: one per filter)."""
-
-    filters: tuple[int, ...]
-    interfaces: tuple[int, ...] = ()
-
-
 def generated(mix: Mix, context: ExperimentContext) -> BenchInput:
     """Return filters and messages of a workload, drawn with the words and the seed of a run."""
     return bench_input(replace(mix, dictionary=context.dictionary, seed=context.seed), lambda _: None)
 
 
 def sweep(
-    mixes: Sequence[Mix], methods: Sequence[MatchMethod], parameters: TimedParameters, context: ExperimentContext
+    mixes: Sequence[Mix], methods: Sequence[MatchMethod], parameters: Parameters, context: ExperimentContext
 ) -> Iterator[Row]:
     """Yield the rows of each workload, with its interfaces as `case` and its number of names."""
     for mix in context.track(mixes, lambda mix: f"{mix.F:,} filters"):
         labels = {"case": case(mix), "names": mix.A if isinstance(mix, Forwarding2001) else mix.names}
         for row in TimedComparison(generated(mix, context), methods).rows(parameters.turns, parameters.seconds):
             yield {**labels, **row}
+
+
+def swept(methods: Sequence[MatchMethod], mixes: Callable[[Parameters], Iterable[Mix]]) -> Measure:
+    """Return the function of the table of times, of the workloads of a run."""
+    return {"times": lambda parameters, context: sweep([*mixes(parameters)], methods, parameters, context)}
 
 
 def case(mix: Mix) -> str:

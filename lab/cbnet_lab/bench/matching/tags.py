@@ -10,9 +10,10 @@ and for all descriptors of the table as one predicate, which is a false positive
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +22,11 @@ from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.bloom_table import false_positive
 from cbnet.matching.storage.columns import Array
-from cbnet_lab.bench.bench_input import BenchInput, input_of
+from cbnet_lab.bench.bench_input import input_of
 from cbnet_lab.bench.matching.engine_rival import EngineAnswer, EngineRival
 from cbnet_lab.bench.matching.oracle import ExpectedMatches, expected_matches
 from cbnet_lab.bench.plans import Report, TagsPlan
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio, shown, shown_columns
 from cbnet_lab.bench.timing import passes
 from cbnet_lab.workload.tag_traffic import TagTraffic
 
@@ -41,21 +42,20 @@ _NOT_COUNTED = ("symbol_", "aside_")
 class FalsePositives:
     """Predicted and measured rates for the messages with one number of tags."""
 
-    tags: int  # known to the table
-    messages: int
-    predicted_per_descriptor: float
-    measured_per_descriptor: float
-    predicted_per_predicate: float
-    measured_per_predicate: float
+    tags: int = shown("tags in message")  # known to the table
+    messages: int = shown("messages")
+    predicted_per_descriptor: float = shown("one, predicted")
+    measured_per_descriptor: float = shown("one, measured")
+    predicted_per_predicate: float = shown("any of all, predicted")
+    measured_per_predicate: float = shown("any of all, measured")
 
 
 def false_positives(
-    bloom: CompiledTable, exact: CompiledTable, batch: Batch, messages: list[Array]
+    bloom: CompiledTable, exact: CompiledTable, batch: Batch, members: Sequence[Mapping[str, Any]]
 ) -> list[FalsePositives]:
-    """Compare a Bloom table with an exact one of the same filters.
-
-    batch: the encoded messages. messages: the same messages as arrays of known tag numbers.
-    """
+    """Compare a Bloom table with an exact one of the same filters; batch, members: the messages, encoded and not."""
+    known = ([bloom.symbols.symbol(tag, True) for tag in each[RESERVED_NAME]] for each in members)
+    messages = [np.array([symbol for symbol in symbols if symbol >= 0], np.int64) for symbols in known]
     right = exact.index.count_descriptors(batch)
     wrong = bloom.index.count_descriptors(batch) - right
     others = len(bloom.arrays["bloom_owners"]) - right
@@ -101,7 +101,7 @@ class TagResult:
     us_json_loads: float
     matched: float  # interfaces per message
     hashes: int | None = None
-    by_tags: tuple[FalsePositives, ...] | None = None
+    by_tags: Sequence[FalsePositives] | None = None
     problem: str | None = field(default=None, metadata=HIDDEN)
     checked: str = field(default="", metadata=HIDDEN)
 
@@ -132,6 +132,7 @@ def _measured(traffic: TagTraffic, seconds: float, report: Report) -> Iterator[T
     for rival in rivals:
         table, about = rival.engine, rival.compiled.metadata
         report(f"{table}: measuring its size")
+        rates = false_positives(rival.compiled, exact.compiled, rival.batch, given.members) if table == _BLOOM else None
         yield TagResult(
             table=table,
             descriptors=about["filters"],
@@ -144,7 +145,7 @@ def _measured(traffic: TagTraffic, seconds: float, report: Report) -> Iterator[T
             us_json_loads=best[_JSON],
             matched=len(exact.answer.targets) / len(rival.batch),
             hashes=rival.compiled.index.hashes if table == _BLOOM else None,
-            by_tags=tuple(_by_tags(rival, exact, given)) if table == _BLOOM else None,
+            by_tags=rates,
             problem=f"{table} differs from {', '.join(wrong[table])}" if wrong[table] else None,
             checked=expected.summary(len(given.members)),
         )
@@ -176,13 +177,6 @@ def _bytes(rival: EngineRival) -> int:
     return sum(array.nbytes for name, array in arrays.items() if not name.startswith(_NOT_COUNTED))
 
 
-def _by_tags(bloom: EngineRival, exact: EngineRival, given: BenchInput) -> list[FalsePositives]:
-    symbols = bloom.compiled.symbols
-    known = [[symbols.symbol(tag, True) for tag in members[RESERVED_NAME]] for members in given.members]
-    messages = [np.array([symbol for symbol in found if symbol >= 0], np.int64) for found in known]
-    return false_positives(bloom.compiled, exact.compiled, bloom.batch, messages)
-
-
 def is_within(few: EngineAnswer, many: EngineAnswer) -> bool:
     """Return whether every target of a message in `few` is also in `many`."""
     rows = [np.repeat(np.arange(len(answer.offsets) - 1), np.diff(answer.offsets)) for answer in (few, many)]
@@ -202,7 +196,8 @@ def tables(
         yield _times(run)
         for row in run:
             if row.by_tags is not None:
-                yield _rates(row)
+                title = f"False positives of {row.table}, with {row.hashes} hashes per tag"
+                yield ResultTable(title, row.by_tags, shown_columns(FalsePositives))
         correct = "The exact tables agree on every call path, and bloom misses nothing."
         yield correct if all(row.equal for row in run) else "The answers DIFFER."
         yield f"{first.checked}\n"
@@ -218,16 +213,4 @@ def _times(rows: Sequence[TagResult]) -> ResultTable[TagResult]:
         f"batch / {rows[0].table}": lambda row: ratio(row.us_batch, rows[0].us_batch),
         "bytes / descriptor": "bytes_per_descriptor",
         "false positives": "false_positives",
-    })  # fmt: skip
-
-
-def _rates(bloom: TagResult) -> ResultTable[FalsePositives]:
-    """Return the false positives by number of tags in the message."""
-    return ResultTable(f"False positives of {bloom.table}, with {bloom.hashes} hashes per tag", bloom.by_tags or (), {
-        "tags in message": "tags",
-        "messages": "messages",
-        "one, predicted": "predicted_per_descriptor",
-        "one, measured": "measured_per_descriptor",
-        "any of all, predicted": "predicted_per_predicate",
-        "any of all, measured": "measured_per_predicate",
     })  # fmt: skip

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -24,8 +23,8 @@ from cbnet_lab.experiments.curves import (
     slope,
     where,
 )
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SweepParameters, TimedComparison, generated, sweep
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Rows, experiment
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, TimedComparison, generated, swept
 from cbnet_lab.workload import Forwarding2001
 
 _PAPER_FILTERS = 8_192_000
@@ -43,30 +42,13 @@ _EDGES = (0.0, _FEW, 0.5, 1.0)
 # --- Figures 9 and 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figures9And12Parameters(SweepParameters):
-    """Names per table; tables with many, which only show that they are faster, have at most `most_with_few` filters."""
-
-    interfaces: tuple[int, ...] = (2, 50, 100, 200, 500, 0)
-    names: tuple[int, ...] = (_FEW_MATCHES, _MANY_MATCHES)
-    messages: int = 1000
-    turns: int = 5
-    seconds: float = 0.01
-    most_with_few: int = 1_024_000
+def _mixes_9(parameters: Parameters) -> Iterator[Forwarding2001]:
+    for names, filters, interfaces in product(parameters.names, parameters.filters, parameters.interfaces):
+        if names != _FEW_MATCHES or filters <= parameters.most_with_few:
+            yield Forwarding2001(N=parameters.messages, F=filters, I=interfaces or None, A=names)
 
 
-def _run_9(parameters: Figures9And12Parameters, context: ExperimentContext) -> Results:
-    mixes = [
-        Forwarding2001(N=parameters.messages, F=filters, I=interfaces or None, A=names)
-        for names in parameters.names
-        for filters in parameters.filters
-        for interfaces in parameters.interfaces
-        if names != _FEW_MATCHES or filters <= parameters.most_with_few
-    ]
-    return {"times": sweep(mixes, (COUNTING, PIVOT), parameters, context)}
-
-
-def _metrics_9(rows: Rows, _: Figures9And12Parameters) -> Metrics:
+def _metrics_9(rows: Rows, _: Parameters) -> Metrics:
     counting = where(rows["times"], method=COUNTING.name)
     groups = {case: group for (case,), group in grouped(where(counting, names=_MANY_MATCHES), "case").items()}
     pivot = where(rows["times"], method=PIVOT.name, names=_MANY_MATCHES)
@@ -115,28 +97,16 @@ def _plateau(groups: list[list[Row]]) -> Metrics:
     } | {"fixed_filters": last}
 
 
-FIGURES_9_12 = experiment("2001-figures-9-12", Figures9And12Parameters, _run_9, _metrics_9)
+FIGURES_9_12 = experiment("2001-figures-9-12", swept((COUNTING, PIVOT), _mixes_9), _metrics_9)
 
 
 # --- Figures 10 and 11
 
 
-@dataclass(frozen=True)
-class Figures10And11Parameters:
-    """Filters per table, names, interfaces and messages."""
-
-    filters: tuple[int, ...] = (1000, 2000, 3000, 5000, 10_000, 20_000, 50_000, 100_000)
-    names: tuple[int, ...] = (*_FEW_NAMES, _MANY_NAMES)
-    interfaces: tuple[int, ...] = (_INTERFACES,)
-    messages: int = 1000
-
-
-def _matched(parameters: Figures10And11Parameters, context: ExperimentContext) -> Iterator[Row]:
+def _matched(parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     cases = [
-        {"names": names, "filters": filters, "interfaces": interfaces}
-        for names in parameters.names
-        for filters in parameters.filters
-        for interfaces in parameters.interfaces
+        dict(zip(("names", "filters", "interfaces"), case, strict=True))
+        for case in product(parameters.names, parameters.filters, parameters.interfaces)
     ]
     for case in context.track(cases, lambda case: f"{case['filters']:,} filters"):
         mix = Forwarding2001(N=parameters.messages, F=case["filters"], I=case["interfaces"], A=case["names"])
@@ -165,7 +135,7 @@ def _shown(shares: list[Row]) -> list[Row]:
     return [row for row in shares if row["filters"] in (min(filters), max(filters), _MIDDLE)]
 
 
-def _metrics_10(rows: Rows, _: Figures10And11Parameters) -> Metrics:
+def _metrics_10(rows: Rows, _: Parameters) -> Metrics:
     matched = rows["matched"]
     few, ignored = (_shares(matched, _MANY_NAMES, high) for high in (_FEW, 0.0))
     filters = max(row["filters"] for row in few)
@@ -189,7 +159,7 @@ def _ends(shares: list[Row]) -> Row:
     return {"fewest": fewest, "first": by_filters[fewest], "last": by_filters[middle]}
 
 
-def _charts_10(rows: Rows, parameters: Figures10And11Parameters) -> dict[str, list[Row]]:
+def _charts_10(rows: Rows, parameters: Parameters) -> dict[str, list[Row]]:
     matched = rows["matched"]
     shown = {filters for filters in _SHOWN if filters in parameters.filters} or {*parameters.filters}
     groups = grouped([row for row in matched if row["filters"] in shown], "names", "interfaces", "filters")
@@ -212,6 +182,4 @@ def _binned(rows: Sequence[Row]) -> list[float]:
     return [_share(rows, 0, 0), *inner, _share(rows, 1, 1)]
 
 
-FIGURES_10_11 = experiment(
-    "2001-figures-10-11", Figures10And11Parameters, {"matched": _matched}, _metrics_10, _charts_10
-)
+FIGURES_10_11 = experiment("2001-figures-10-11", {"matched": _matched}, _metrics_10, _charts_10)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 
 from cbnet_lab.bench.bench_input import BenchInput
 from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.bench.timing import cpu_seconds_of
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, medians, ratio, where
-from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Rows, experiment
 from cbnet_lab.experiments.timing import (
     COUNTING,
     PIVOT,
     MatchMethod,
     TimedComparison,
-    TimedParameters,
     generated,
     with_unknown_attributes,
 )
@@ -28,22 +27,7 @@ _MANY = 10  # matching filters per interface
 _PASSES = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class SummaryParameters(TimedParameters):
-    """Filters per table, filters of the table for names in common, interfaces, names, attributes and messages."""
-
-    filters: tuple[int, ...] = (1000, 10_000, 100_000)
-    scanned: int = 100_000
-    common: tuple[int, ...] = (0, 1, 2, 4, 6, 8, 10)
-    interfaces: tuple[int, ...] = (2, 50)
-    names: int = 100
-    all_names: tuple[int, ...] = (100, 1000, 10_000)
-    attributes: tuple[int, ...] = (2, 5, 10, 20)
-    messages: int = 300
-    turns: int = 5
-
-
-def _short_circuits(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
+def _short_circuits(parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield times with and without the short-circuit."""
     for filters in context.track(parameters.filters, lambda filters: f"{filters:,} filters"):
         each = generated(_mix(parameters, filters, None), context)
@@ -55,11 +39,11 @@ def _short_circuits(parameters: SummaryParameters, context: ExperimentContext) -
                 yield {**row, "matching": matching}
 
 
-def _mix(parameters: SummaryParameters, filters: int, interfaces: int | None) -> Forwarding2001:
+def _mix(parameters: Parameters, filters: int, interfaces: int | None) -> Forwarding2001:
     return Forwarding2001(N=parameters.messages, F=filters, I=interfaces, A=parameters.names)
 
 
-def _disjoint(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
+def _disjoint(parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield times without a common name, for growing numbers of filters, attributes of a message, or names."""
     middle = parameters.filters[len(parameters.filters) // 2]
     base = replace(_mix(parameters, middle, parameters.interfaces[-1]), AN=(10, 10))
@@ -72,7 +56,7 @@ def _disjoint(parameters: SummaryParameters, context: ExperimentContext) -> Iter
             yield {"grown": grown, "value": value, **row}
 
 
-def _single(data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
+def _single(data: BenchInput, parameters: Parameters) -> Iterator[Row]:
     """Yield the times of messages matched one by one, which include looking up their names, and their work."""
     comparison = TimedComparison(data, (COUNTING, PIVOT))
     for method, (answer, work) in zip(comparison.methods, comparison.checked(), strict=True):
@@ -85,14 +69,14 @@ def _single(data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
             }  # fmt: skip
 
 
-def _scan(oracle: Oracle, data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
+def _scan(oracle: Oracle, data: BenchInput, parameters: Parameters) -> Iterator[Row]:
     """Yield the times of a scan, with a different message each turn."""
     for turn, members in enumerate(data.members[: parameters.turns]):
         spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
         yield {"method": _SCAN, "turn": turn, "us": spent * 1e6}
 
 
-def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
+def _common(parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the times with the index and with a scan for messages of 10 attributes, by names in common."""
     mix = replace(_mix(parameters, parameters.scanned, parameters.interfaces[-1]), AN=(10, 10))
     data = generated(mix, context)
@@ -103,7 +87,7 @@ def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterat
         yield from ({"common": common, **row} for row in _scan(oracle, renamed, parameters))
 
 
-def _rivals(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
+def _rivals(parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the times of both engines and of a scan in one table with an interface per filter."""
     data = generated(_mix(parameters, parameters.scanned, None), context)
     for row in TimedComparison(data, (COUNTING, PIVOT)).rows(parameters.turns, parameters.seconds):
@@ -111,7 +95,7 @@ def _rivals(parameters: SummaryParameters, context: ExperimentContext) -> Iterat
     yield from ({"filters": len(data.columns), **row} for row in _scan(Oracle(data.filters), data, parameters))
 
 
-def _metrics(rows: Rows, _: SummaryParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     return {
         **_growth(rows["disjoint"]), **_savings(rows["common"]), **_factors(rows["short"]), **_on_a_par(rows["rivals"])
     }  # fmt: skip
@@ -172,4 +156,4 @@ def _on_a_par(rows: list[Row]) -> Metrics:
 
 
 _TABLES = {"short": _short_circuits, "disjoint": _disjoint, "common": _common, "rivals": _rivals}
-EXPERIMENT = experiment("2001-summary", SummaryParameters, _TABLES, _metrics)
+EXPERIMENT = experiment("2001-summary", _TABLES, _metrics)

@@ -8,8 +8,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import pairwise, product
 
 from cbnet_lab.experiments.curves import (
     Metrics,
@@ -25,19 +25,11 @@ from cbnet_lab.experiments.curves import (
     slope,
     where,
 )
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import (
-    CENTRAL,
-    COUNTING,
-    PIVOT,
-    SELECTIVE,
-    MatchMethod,
-    SweepParameters,
-    TimedParameters,
-    sweep,
-)
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, MatchMethod, sweep, swept
 from cbnet_lab.workload import Forwarding2002
 
+_METHODS = (COUNTING, SELECTIVE, PIVOT)
 _PAPER_FILTERS = 1_000_000
 _SMALL = 2000  # filters; in smaller tables a gain is a few nanoseconds
 _PAPER_CASE = "I = 20"
@@ -47,15 +39,14 @@ _FEW, _MANY = 2, 100  # filters per interface
 # --- Figure 7a
 
 
-def _run_7a(parameters: SweepParameters, context: ExperimentContext) -> Results:
-    """Measure tables with one interface per filter; `interfaces`: of further tables with the most filters."""
+def _mixes_7a(parameters: Parameters) -> Iterator[Forwarding2002]:
+    """Yield tables with one interface per filter; `interfaces`: of further tables with the most filters."""
     sizes = [(filters, 0) for filters in parameters.filters]
     sizes += [(max(parameters.filters), interfaces) for interfaces in parameters.interfaces]
-    mixes = [Forwarding2002(M=parameters.messages, F=filters, I=interfaces or None) for filters, interfaces in sizes]
-    return {"times": sweep(mixes, (COUNTING, SELECTIVE, PIVOT), parameters, context)}
+    return (Forwarding2002(M=parameters.messages, F=filters, I=interfaces or None) for filters, interfaces in sizes)
 
 
-def _metrics_7a(rows: Rows, _: SweepParameters) -> Metrics:
+def _metrics_7a(rows: Rows, _: Parameters) -> Metrics:
     central = where(rows["times"], case=CENTRAL)
     end = end_point(medians(where(central, method=SELECTIVE.name), "filters"), _PAPER_FILTERS)
     others = (COUNTING.name, PIVOT.name)
@@ -77,22 +68,18 @@ def _metrics_7a(rows: Rows, _: SweepParameters) -> Metrics:
     }
 
 
-FIGURE_7A = experiment("2002-figure-7a", SweepParameters, _run_7a, _metrics_7a)
+FIGURE_7A = experiment("2002-figure-7a", swept(_METHODS, _mixes_7a), _metrics_7a)
 
 
 # --- Figure 7b
 
 
-def _run_7b(parameters: SweepParameters, context: ExperimentContext) -> Results:
-    mixes = [
-        Forwarding2002(M=parameters.messages, F=filters, I=interfaces or None)
-        for filters in parameters.filters
-        for interfaces in parameters.interfaces
-    ]
-    return {"times": sweep(mixes, (COUNTING, SELECTIVE, PIVOT), parameters, context)}
+def _mixes_7b(parameters: Parameters) -> Iterator[Forwarding2002]:
+    for filters, interfaces in product(parameters.filters, parameters.interfaces):
+        yield Forwarding2002(M=parameters.messages, F=filters, I=interfaces or None)
 
 
-def _metrics_7b(rows: Rows, _: SweepParameters) -> Metrics:
+def _metrics_7b(rows: Rows, _: Parameters) -> Metrics:
     groups = grouped(where(rows["times"], method=COUNTING.name), "case")
     curves = {case: medians(group, "filters") for (case,), group in groups.items()}
     last = max(curves[CENTRAL])
@@ -118,28 +105,20 @@ def _metrics_7b(rows: Rows, _: SweepParameters) -> Metrics:
     }
 
 
-FIGURE_7B = experiment("2002-figure-7b", SweepParameters, _run_7b, _metrics_7b)
+FIGURE_7B = experiment("2002-figure-7b", swept(_METHODS, _mixes_7b), _metrics_7b)
 
 
 # --- Figure 8
 
 
-@dataclass(frozen=True)
-class Figure8Parameters(TimedParameters):
-    """Filters per table, filters per interface, messages, and turns of at least `seconds`."""
-
-    filters: int
-    each: tuple[int, ...]
-
-
-def _run_8(parameters: Figure8Parameters, context: ExperimentContext) -> Results:
+def _run_8(parameters: Parameters, context: ExperimentContext) -> Results:
     filters = parameters.filters
     mixes = [Forwarding2002(M=parameters.messages, F=filters, I=max(1, filters // each)) for each in parameters.each]
-    rows = sweep(mixes, (COUNTING, SELECTIVE, PIVOT), parameters, context)
+    rows = sweep(mixes, _METHODS, parameters, context)
     return {"times": ({"each": row["filters"] // row["interfaces"], **row} for row in rows)}
 
 
-def _metrics_8(rows: Rows, _: Figure8Parameters) -> Metrics:
+def _metrics_8(rows: Rows, _: Parameters) -> Metrics:
     curve = medians(where(rows["times"], method=COUNTING.name), "each")
     times = list(curve.values())
     gains = [
@@ -158,23 +137,13 @@ def _metrics_8(rows: Rows, _: Figure8Parameters) -> Metrics:
     }
 
 
-FIGURE_8 = experiment("2002-figure-8", Figure8Parameters, _run_8, _metrics_8)
+FIGURE_8 = experiment("2002-figure-8", _run_8, _metrics_8)
 
 
 # --- Figure 9
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure9Parameters(TimedParameters):
-    """Filters per table, rounds, messages, and turns of at least `seconds`."""
-
-    filters: tuple[int, ...]
-    rounds: tuple[int, ...] = (0, 1, 2, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 100, 150)
-    turns: int = 9
-    seconds: float = 0.01
-
-
-def _run_9(parameters: Figure9Parameters, context: ExperimentContext) -> Results:
+def _run_9(parameters: Parameters, context: ExperimentContext) -> Results:
     methods = [*(MatchMethod(_name(rounds), rounds=rounds) for rounds in parameters.rounds), PIVOT]
     mixes = [Forwarding2002(M=parameters.messages, F=filters, I=None) for filters in parameters.filters]
     return {"times": sweep(mixes, methods, parameters, context)}
@@ -184,7 +153,7 @@ def _name(rounds: int) -> str:
     return f"{rounds} rounds"
 
 
-def _gains(rows: Rows, parameters: Figure9Parameters) -> dict[int, dict[int, Row]]:
+def _gains(rows: Rows, parameters: Parameters) -> dict[int, dict[int, Row]]:
     """Return the gain over 0 rounds, as a share, by filters and rounds."""
     return {
         filters: {rounds: gain(group, _name(rounds), _name(0)) for rounds in parameters.rounds}
@@ -192,7 +161,7 @@ def _gains(rows: Rows, parameters: Figure9Parameters) -> dict[int, dict[int, Row
     }
 
 
-def _metrics_9(rows: Rows, parameters: Figure9Parameters) -> Metrics:
+def _metrics_9(rows: Rows, parameters: Parameters) -> Metrics:
     peaks = []
     for filters, curve in _gains(rows, parameters).items():
         peak = max((rounds for rounds in curve if rounds), key=lambda rounds: float(curve[rounds]["gain"]))
@@ -207,7 +176,7 @@ def _metrics_9(rows: Rows, parameters: Figure9Parameters) -> Metrics:
     }  # fmt: skip
 
 
-def _charts_9(rows: Rows, parameters: Figure9Parameters) -> dict[str, object]:
+def _charts_9(rows: Rows, parameters: Parameters) -> dict[str, object]:
     points = [
         {"table": f"{filters:,} filters", "rounds": rounds, **{name: 100 * share for name, share in own.items()}}
         for filters, curve in _gains(rows, parameters).items()
@@ -220,4 +189,4 @@ def _charts_9(rows: Rows, parameters: Figure9Parameters) -> dict[str, object]:
     return {"figure-9": {"rows": points, "references": (("no gain", 0.0), *pivots)}}
 
 
-FIGURE_9 = experiment("2002-figure-9", Figure9Parameters, _run_9, _metrics_9, _charts_9)
+FIGURE_9 = experiment("2002-figure-9", _run_9, _metrics_9, _charts_9)

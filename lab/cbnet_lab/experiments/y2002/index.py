@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import log2
 
 import numpy as np
@@ -15,7 +14,7 @@ from cbnet.matching.engines import counting
 from cbnet.matching.engines.registry import CountingMatcher
 from cbnet.matching.storage.columns import Columns, columns_of_filters
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope
-from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Rows, experiment
 from cbnet_lab.experiments.timing import generated
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload.vocabulary import words
@@ -25,25 +24,13 @@ _STRING_OPS = (Op.EQ, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING, Op.LT, Op.GT)
 _SEARCHES = len(_NUMBER_OPS) + 1  # one per operator, and one for the rank among all constants
 
 
-@dataclass(frozen=True)
-class IndexParameters:
-    """Constraints of the index, lengths of looked-up strings, look-ups, and filters for one index against many."""
-
-    numbers: tuple[int, ...] = (500, 3000, 20_000)
-    strings: tuple[int, ...] = (300, 1500, 8000)
-    lengths: tuple[int, ...] = (4, 8, 16, 32, 64)
-    lookups: int = 40
-    filters: int = 20_000
-    messages: int = 100
-
-
 def _index(constraints: Sequence[Constraint]) -> CompiledTable:
     """Return a counting index with one filter per constraint, all of one interface."""
     filters = [(0, Filter([each])) for each in constraints]
     return CompiledTable.build(columns_of_filters([0], filters), "counting", reduce=False)
 
 
-def _numbers(parameters: IndexParameters, _: ExperimentContext) -> Iterator[Row]:
+def _numbers(parameters: Parameters, _: ExperimentContext) -> Iterator[Row]:
     """Yield the comparisons of a value with sorted bounds, for values that satisfy few and many of them."""
     for count in parameters.numbers:
         bounds = range(0, 2 * count, 2)
@@ -59,7 +46,7 @@ def _numbers(parameters: IndexParameters, _: ExperimentContext) -> Iterator[Row]
             }
 
 
-def _strings(parameters: IndexParameters, context: ExperimentContext) -> Iterator[Row]:
+def _strings(parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the nodes of the trie that strings of some lengths visit."""
     rng = np.random.default_rng(context.seed)
     known = words(max(parameters.strings), f"index {context.seed}", context.dictionary)
@@ -72,7 +59,7 @@ def _strings(parameters: IndexParameters, context: ExperimentContext) -> Iterato
                 yield {"strings": count, "length": length, "output": work["constraints"], "nodes": work["nodes"]}
 
 
-def _united(parameters: IndexParameters, context: ExperimentContext) -> Iterator[Row]:
+def _united(parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the work on strings with one index for all operators, and with one index per operator."""
     data = generated(Forwarding2002(M=parameters.messages, F=parameters.filters, I=None), context)
     compiled = CompiledTable.build(data.columns, "counting", reduce=False)
@@ -92,7 +79,7 @@ def _work(compiled: CompiledTable, members: dict[str, object]) -> dict[str, int]
     return work
 
 
-def _metrics(rows: Rows, _: IndexParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     outputs = [row["output"] for row in rows["numbers"]]
     one, many = rows["united"]
     return {
@@ -126,4 +113,4 @@ def _trie(rows: list[Row]) -> Metrics:
 
 
 _TABLES = {"numbers": _numbers, "strings": _strings, "united": _united}
-EXPERIMENT = experiment("2002-index", IndexParameters, _TABLES, _metrics)
+EXPERIMENT = experiment("2002-index", _TABLES, _metrics)

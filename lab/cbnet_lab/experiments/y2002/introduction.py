@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,13 +14,12 @@ from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet_lab import workload
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
 from cbnet_lab.experiments.timing import (
     COUNTING,
     PIVOT,
     SELECTIVE,
     TimedComparison,
-    TimedParameters,
     case,
     generated,
     with_unknown_attributes,
@@ -37,17 +35,7 @@ _BY_TEXT = ((250_000, 1, 10), (1_000_000, 1, 10))
 _READINGS = (*_BY_TEXT, (250_000, 1, 40), (250_000, 11, 30))
 
 
-@dataclass(frozen=True, kw_only=True)
-class IntroductionParameters(TimedParameters):
-    """Tables as filters, c_l and c_h, and the maximum number of names that messages share with the filters."""
-
-    tables: tuple[tuple[int, int, int], ...]
-    common: tuple[int, ...] = (10, 8, 4, 2, 1)
-    messages: int = 200
-    turns: int = 5
-
-
-def _run(parameters: IntroductionParameters, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     times: list[Row] = []
     matched: list[Row] = []
     shared: list[Row] = []
@@ -78,7 +66,7 @@ def _reading(filters: int, c_l: int, c_h: int) -> Row:
     }
 
 
-def _metrics(rows: Rows, _: IntroductionParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     times = grouped(rows["times"], "filters", "c_l", "c_h")
     matched = grouped(rows["matched"], "filters", "c_l", "c_h")
     spreads = [_reading(*key) | _spread(group) for key, group in matched.items()]
@@ -112,7 +100,7 @@ def _spread(rows: list[Row]) -> Row:
     return {"low": low, "middle": middle, "high": high}
 
 
-def _charts(rows: Rows, _: IntroductionParameters) -> dict[str, list[Row]]:
+def _charts(rows: Rows, _: Parameters) -> dict[str, list[Row]]:
     return {
         "matched": [
             {"table": _reading(*key)["reading"], "matched": count, "share": 100 * len(group) / len(of_table)}
@@ -122,21 +110,13 @@ def _charts(rows: Rows, _: IntroductionParameters) -> dict[str, list[Row]]:
     }
 
 
-INTRODUCTION = experiment("2002-introduction", IntroductionParameters, _run, _metrics, _charts)
+INTRODUCTION = experiment("2002-introduction", _run, _metrics, _charts)
 
 
 # --- bytes per constraint
 
 
-@dataclass(frozen=True)
-class MemoryParameters2002:
-    """Filters per table, and interfaces (0: one per filter)."""
-
-    filters: tuple[int, ...]
-    interfaces: tuple[int, ...] = (20, 0)
-
-
-def _sizes(parameters: MemoryParameters2002, context: ExperimentContext) -> Iterator[Row]:
+def _sizes(parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     for count in context.track(parameters.filters, lambda count: f"{count:,} filters"):
         for interfaces in parameters.interfaces:
             mix = Forwarding2002(F=count, I=interfaces or None, dictionary=context.dictionary, seed=context.seed)
@@ -150,10 +130,10 @@ def _sizes(parameters: MemoryParameters2002, context: ExperimentContext) -> Iter
                 }  # fmt: skip
 
 
-def _memory_metrics(rows: Rows, _: MemoryParameters2002) -> Metrics:
+def _memory_metrics(rows: Rows, _: Parameters) -> Metrics:
     filters = max(row["filters"] for row in rows["sizes"])
     sizes = [{**row, "each": row["bytes"] / row["constraints"]} for row in where(rows["sizes"], filters=filters)]
     return {"filters": filters, "sizes": sizes, "counting": where(sizes, engine="counting")}
 
 
-MEMORY = experiment("2002-memory", MemoryParameters2002, {"sizes": _sizes}, _memory_metrics)
+MEMORY = experiment("2002-memory", {"sizes": _sizes}, _memory_metrics)

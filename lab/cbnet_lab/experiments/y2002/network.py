@@ -11,7 +11,7 @@ counted in such a tree; matching times are measured at the first router of each 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, log
 
 import numpy as np
@@ -21,8 +21,8 @@ from cbnet.matching.storage.columns import Columns
 from cbnet.topology import Graph, shortest_path_tree
 from cbnet_lab.bench.bench_input import BenchInput
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import PIVOT, SELECTIVE, TimedComparison, TimedParameters, generated
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
+from cbnet_lab.experiments.timing import PIVOT, SELECTIVE, TimedComparison, generated
 from cbnet_lab.workload import Forwarding2002
 
 _DESTINATIONS = 1_000_000
@@ -31,32 +31,23 @@ _METHODS = (SELECTIVE, PIVOT)
 _SERVER, _ROUTER, _ALL = "one server", "router", "one router, all filters"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RouterNetworkParameters(TimedParameters):
-    """Interfaces per router, destinations and messages."""
-
-    interfaces: int
-    destinations: int
-    turns: int = 5
-
-    @property
-    def levels(self) -> int:
-        """The number of levels of routers needed to give every destination an interface."""
-        return next(level for level in range(1, 64) if self.interfaces**level >= self.destinations)
-
-
-def _run(parameters: RouterNetworkParameters, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     hops = [{"interfaces": each, "hops": farthest(each, _DESTINATIONS)} for each in _ROUTERS]
     destinations = parameters.destinations
     data = generated(Forwarding2002(M=parameters.messages, F=destinations, I=None), context)
     tables = [(_SERVER, 0, data)]
     tables.append((_ALL, 0, _split(data, np.arange(destinations) * parameters.interfaces // destinations)))
-    tables += [(_ROUTER, level, _at(data, parameters, level)) for level in range(parameters.levels)]
+    tables += [(_ROUTER, level, _at(data, parameters, level)) for level in range(_levels(parameters))]
     rows: list[Row] = []
     for kind, level, own in context.track(tables, lambda table: f"{table[0]}, level {table[1]}"):
         timings = TimedComparison(own, _METHODS, reduce=kind == _ROUTER).rows(parameters.turns, parameters.seconds)
         rows += [{"kind": kind, "level": level, **row} for row in timings]
     return {"hops": hops, "times": rows}
+
+
+def _levels(parameters: Parameters) -> int:
+    """Return the number of levels of routers needed to give every destination an interface."""
+    return next(level for level in range(1, 64) if parameters.interfaces**level >= parameters.destinations)
 
 
 def farthest(interfaces: int, destinations: int) -> int:
@@ -80,7 +71,7 @@ def farthest(interfaces: int, destinations: int) -> int:
     return int(shortest_path_tree(graph, one_end).hops.max()) + 1
 
 
-def _at(data: BenchInput, parameters: RouterNetworkParameters, level: int) -> BenchInput:
+def _at(data: BenchInput, parameters: Parameters, level: int) -> BenchInput:
     """Return the table of the first router of a level (the root is level 0); all other filters are at its parent."""
     size = ceil(parameters.destinations / parameters.interfaces**level)  # destinations below it
     interfaces = min(parameters.interfaces, size)
@@ -98,7 +89,7 @@ def _split(data: BenchInput, targets: np.ndarray) -> BenchInput:
     return replace(data, filters=table, columns=split)
 
 
-def _metrics(rows: Rows, parameters: RouterNetworkParameters) -> Metrics:
+def _metrics(rows: Rows, parameters: Parameters) -> Metrics:
     counted = [{**row, "formula": 2 * log(_DESTINATIONS) / log(row["interfaces"])} for row in rows["hops"]]
     latencies = _latencies(rows, parameters)
     return {
@@ -109,24 +100,24 @@ def _metrics(rows: Rows, parameters: RouterNetworkParameters) -> Metrics:
     }
 
 
-def _latencies(rows: Rows, parameters: RouterNetworkParameters) -> list[Row]:
+def _latencies(rows: Rows, parameters: Parameters) -> list[Row]:
     """Return the times at one server, for the paper's hops (2 log_I H, rounded up), and along a path, by method."""
     hops = ceil(round(2 * log(parameters.destinations) / log(parameters.interfaces), 6))
     latencies = []
     for (method,), group in grouped(rows["times"], "method").items():
         server, router = (median(where(group, kind=kind)) for kind in (_SERVER, _ALL))
-        levels = [median(where(group, kind=_ROUTER, level=level)) for level in range(parameters.levels)]
+        levels = [median(where(group, kind=_ROUTER, level=level)) for level in range(_levels(parameters))]
         along = levels[0] + 2 * sum(levels[1:])
         latencies.append(
             {
                 "method": method, "server": server, "hops": hops, "estimate": hops * router, "along": along,
-                "routers": 2 * parameters.levels - 1, "estimated": server / (hops * router), "measured": server / along,
+                "routers": 2 * len(levels) - 1, "estimated": server / (hops * router), "measured": server / along,
             }
         )  # fmt: skip
     return latencies
 
 
 EXPERIMENT = experiment(
-    "2002-network", RouterNetworkParameters, _run, _metrics,
+    "2002-network", _run, _metrics,
     lambda rows, parameters: {"network": _latencies(rows, parameters)},
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +10,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet_lab.experiments.curves import Metrics, Row
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
 from cbnet_lab.experiments.timing import COUNTING, TimedComparison, generated
 from cbnet_lab.workload import Forwarding2002
 
@@ -20,17 +19,7 @@ _PAPER_SHARE = 131 / 200
 _BLOCK = 5  # rounds; between single rounds the benefit may rise by chance
 
 
-@dataclass(frozen=True)
-class SelectivityParameters:
-    """Messages, filters of the table whose work is checked one by one, predicates of one filter each, and rounds."""
-
-    messages: int
-    counted: int
-    filters: int = 200_000
-    rounds: int = 40
-
-
-def _run(parameters: SelectivityParameters, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     context.progress(0, 2, f"{parameters.filters:,} predicates")
     mix = Forwarding2002(M=parameters.messages, F=parameters.filters, I=None)
     comparison = TimedComparison(generated(mix, context), (COUNTING,))
@@ -50,7 +39,7 @@ def _run(parameters: SelectivityParameters, context: ExperimentContext) -> Resul
     return {"messages": messages, "rounds": rounds, "work": _work(parameters, context)}
 
 
-def _work(parameters: SelectivityParameters, context: ExperimentContext) -> list[Row]:
+def _work(parameters: Parameters, context: ExperimentContext) -> list[Row]:
     """Return, for 0 rounds, the engine's counter updates and the constraints that hold, checked one by one."""
     data = generated(Forwarding2002(M=20, F=parameters.counted, I=None, names=20), context)
     comparison = TimedComparison(data, (COUNTING,))
@@ -65,7 +54,7 @@ def _work(parameters: SelectivityParameters, context: ExperimentContext) -> list
     return rows
 
 
-def _metrics(rows: Rows, _: SelectivityParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     excluded = np.array([row["excluded"] for row in rows["messages"]])
     interfaces = rows["messages"][0]["interfaces"]
     added = [row["excluded"] for row in rows["rounds"]]
@@ -82,9 +71,9 @@ def _metrics(rows: Rows, _: SelectivityParameters) -> Metrics:
     }  # fmt: skip
 
 
-def _charts(rows: Rows, _: SelectivityParameters) -> dict[str, object]:
+def _charts(rows: Rows, _: Parameters) -> dict[str, object]:
     share = _PAPER_SHARE * rows["messages"][0]["interfaces"]
     return {"excluded": {"rows": rows["messages"], "references": (("the paper's share", share),)}}
 
 
-EXPERIMENT = experiment("2002-selectivity", SelectivityParameters, _run, _metrics, _charts)
+EXPERIMENT = experiment("2002-selectivity", _run, _metrics, _charts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import perf_counter
 
 from cbnet.language import Predicate, witness
@@ -14,22 +13,12 @@ from cbnet_lab import workload
 from cbnet_lab.bench.matching.updates import run as run_updates
 from cbnet_lab.bench.plans import UpdatesPlan
 from cbnet_lab.experiments.curves import Metrics, Row, interval
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
 
 _LOW, _AT_LOW_RATES = 5000, 0.5  # changes per second; seconds
 
 
-@dataclass(frozen=True)
-class UpdatesParameters:
-    """Filters of the table, changes per second, seconds per run, and changes whose delay is measured."""
-
-    filters: int
-    rates: tuple[int, ...] = (100, 10_000)
-    seconds: float = 10.0
-    delays: int = 200
-
-
-def _run(parameters: UpdatesParameters, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     rows: list[Row] = []
     for done, rate in enumerate(parameters.rates):
         context.progress(done, len(parameters.rates) + 1, f"{rate:,} changes per second")
@@ -51,7 +40,7 @@ def _run(parameters: UpdatesParameters, context: ExperimentContext) -> Results:
     return {"rates": rows, "delays": _delays(parameters, context)}
 
 
-def _delays(parameters: UpdatesParameters, context: ExperimentContext) -> list[Row]:
+def _delays(parameters: Parameters, context: ExperimentContext) -> list[Row]:
     """Return the time from the start of a change until a message matches the new filter."""
     mix = workload.mix("2002", filters=parameters.filters, messages=1, seed=context.seed)
     table = LiveTable(Table[int](CompiledTable.build(columns_from_arrow(workload.filters(mix)))))
@@ -71,7 +60,7 @@ def _delays(parameters: UpdatesParameters, context: ExperimentContext) -> list[R
     return rows
 
 
-def _metrics(rows: Rows, _: UpdatesParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     changing = [{**row, "share": row["made"] / row["rate"]} for row in rows["rates"] if row["rate"]]
     return {
         "rates": rows["rates"],
@@ -82,4 +71,4 @@ def _metrics(rows: Rows, _: UpdatesParameters) -> Metrics:
     }
 
 
-EXPERIMENT = experiment("2003-updates", UpdatesParameters, _run, _metrics)
+EXPERIMENT = experiment("2003-updates", _run, _metrics)

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cbnet.routing import Network, scheme
 from cbnet.routing.schemes.ips import classes_at
 from cbnet.topology import Graph, topology
 from cbnet_lab.experiments.curves import Metrics, Row, grouped
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
 
 _FROM_FILE = "--topology"
 
 
-@dataclass(frozen=True)
-class SourceClassesParameters:
-    """Networks by name, sources and routers to sample, and networks whose state is counted."""
-
-    networks: tuple[str, ...]
-    sources: int = 300
-    routers: int = 100
-    counted: tuple[str, ...] = ("aslike:60", "powerlaw:60")
-
-
-def _run(parameters: SourceClassesParameters, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     cases = [(name, name) for name in parameters.networks]
     if context.topology is not None:
         cases.append((_FROM_FILE, str(context.topology)))
@@ -38,7 +26,7 @@ def _run(parameters: SourceClassesParameters, context: ExperimentContext) -> Res
     return {"classes": classes, "states": states}
 
 
-def _classes(name: str, graph: Graph, parameters: SourceClassesParameters, seed: int) -> list[Row]:
+def _classes(name: str, graph: Graph, parameters: Parameters, seed: int) -> list[Row]:
     """Return the classes of random sources at random routers with several neighbours."""
     rng = np.random.default_rng(seed)
     inner = np.flatnonzero(graph.degrees > 1)
@@ -60,7 +48,7 @@ def _state(name: str, seed: int) -> Row:
     return {"network": name, "nodes": len(graph), **bits}
 
 
-def _metrics(rows: Rows, _: SourceClassesParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     networks = [_network(network, group) for (network,), group in grouped(rows["classes"], "network").items()]
     states = [{**row, "share": row["ips"] / row["psf"]} for row in rows["states"]]
     return {"networks": networks, "states": states, "count": len(networks)}
@@ -77,7 +65,7 @@ def _network(network: str, rows: list[Row]) -> Row:
     }  # fmt: skip
 
 
-def _charts(rows: Rows, _: SourceClassesParameters) -> dict[str, list[Row]]:
+def _charts(rows: Rows, _: Parameters) -> dict[str, list[Row]]:
     boxes = []
     for (network,), group in grouped(rows["classes"], "network").items():
         shares = np.percentile([100 * row["classes"] / row["sources"] for row in group], [5, 25, 50, 75, 95]).tolist()
@@ -85,4 +73,4 @@ def _charts(rows: Rows, _: SourceClassesParameters) -> dict[str, list[Row]]:
     return {"classes": boxes}
 
 
-EXPERIMENT = experiment("2006-classes", SourceClassesParameters, _run, _metrics, _charts)
+EXPERIMENT = experiment("2006-classes", _run, _metrics, _charts)

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import log
 from operator import itemgetter
 
 from cbnet.topology import average_distance, topology
 from cbnet_lab.experiments.curves import Metrics, Row, grouped
-from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Rows, experiment
 
 _FROM_FILE = "--topology"
 
 
-@dataclass(frozen=True)
-class DistancesParameters:
-    """Nodes of the networks of each kind, and sources of the distances."""
-
-    powerlaw: tuple[int, ...]
-    aslike: tuple[int, ...]
-    sources: int = 200
-
-
-def _distances(parameters: DistancesParameters, context: ExperimentContext) -> Iterator[Row]:
+def _distances(parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     kinds = {"powerlaw": parameters.powerlaw, "aslike": parameters.aslike}
     cases = [(kind, f"{kind}:{nodes}") for kind, sizes in kinds.items() for nodes in sizes]
     if context.topology is not None:
@@ -34,7 +24,7 @@ def _distances(parameters: DistancesParameters, context: ExperimentContext) -> I
         yield {"kind": kind, "nodes": len(graph), "edges": graph.edge_count, "distance": distance}
 
 
-def _metrics(rows: Rows, _: DistancesParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     kinds = [_growth(group) for group in grouped(rows["distances"], "kind").values()]
     growths = [row["growth"] for row in kinds if row["sizes"] > 1]
     return {
@@ -56,7 +46,7 @@ def _growth(rows: list[Row]) -> Row:
     }  # fmt: skip
 
 
-def _charts(rows: Rows, _: DistancesParameters) -> dict[str, list[Row]]:
+def _charts(rows: Rows, _: Parameters) -> dict[str, list[Row]]:
     first = rows["distances"][0]
     law = [
         {
@@ -69,4 +59,4 @@ def _charts(rows: Rows, _: DistancesParameters) -> dict[str, list[Row]]:
     return {"distances": [*rows["distances"], *law]}
 
 
-EXPERIMENT = experiment("2006-distances", DistancesParameters, {"distances": _distances}, _metrics, _charts)
+EXPERIMENT = experiment("2006-distances", {"distances": _distances}, _metrics, _charts)

@@ -6,12 +6,11 @@ The verdicts follow the rules of the paper; our rules are shown alongside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import expm1, inf
 
 from cbnet.routing.sizing.advantage import expected
 from cbnet_lab.experiments.curves import Metrics, Row, falls_below
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
 from cbnet_lab.experiments.y2006.monte_carlo import (
     GENERAL_COUNTS,
     READINGS,
@@ -35,16 +34,7 @@ _PERCENTILES = {"p50": "median", "p95": "95th percentile"}
 # --- Figure 5
 
 
-@dataclass(frozen=True)
-class Figure5Parameters2006:
-    """Messages per universe, and sets of predicates."""
-
-    universes: tuple[int, ...]
-    sets: int
-    spark: bool = False
-
-
-def _run_5(parameters: Figure5Parameters2006, context: ExperimentContext) -> Results:
+def _run_5(parameters: Parameters, context: ExperimentContext) -> Results:
     table = general_advantages(
         parameters.universes, sets=parameters.sets, seed=context.seed, processes=1,
         progress=lambda done, total: context.progress(done, total, "sets"),
@@ -53,7 +43,7 @@ def _run_5(parameters: Figure5Parameters2006, context: ExperimentContext) -> Res
     return {"advantages": table}
 
 
-def _metrics_5(rows: Rows, _: Figure5Parameters2006) -> Metrics:
+def _metrics_5(rows: Rows, _: Parameters) -> Metrics:
     curves = advantage_curves(rows["advantages"])
     universes = sorted({int(scenario.split("-")[1]) for scenario, _ in curves})
     lower = [
@@ -99,7 +89,7 @@ def _points(rows: list[Row]) -> list[Row]:
     return points
 
 
-def _charts_5(rows: Rows, parameters: Figure5Parameters2006) -> dict[str, list[Row]]:
+def _charts_5(rows: Rows, parameters: Parameters) -> dict[str, list[Row]]:
     points = _points(rows["advantages"])
     universe = max(parameters.universes)
     closed = [
@@ -114,22 +104,13 @@ def _charts_5(rows: Rows, parameters: Figure5Parameters2006) -> dict[str, list[R
     }
 
 
-FIGURE_5 = experiment("2006-figure-5", Figure5Parameters2006, _run_5, _metrics_5, _charts_5)
+FIGURE_5 = experiment("2006-figure-5", _run_5, _metrics_5, _charts_5)
 
 
 # --- Figures 6 and 7
 
 
-@dataclass(frozen=True)
-class Figures6And7Parameters:
-    """Sets of predicates per scenario, and predicates per set."""
-
-    sets: int
-    max_predicates: int
-    spark: bool = False
-
-
-def _run_6_7(parameters: Figures6And7Parameters, context: ExperimentContext) -> Results:
+def _run_6_7(parameters: Parameters, context: ExperimentContext) -> Results:
     table = specific_advantages(
         sets=parameters.sets, max_predicates=parameters.max_predicates, terms=context.news_terms, seed=context.seed,
         processes=context.processes, progress=lambda done, total: context.progress(done, total, "sets"),
@@ -138,7 +119,7 @@ def _run_6_7(parameters: Figures6And7Parameters, context: ExperimentContext) -> 
     return {"advantages": table}
 
 
-def _metrics_6_7(rows: Rows, _: Figures6And7Parameters) -> Metrics:
+def _metrics_6_7(rows: Rows, _: Parameters) -> Metrics:
     """Return the metrics of the scenarios that were run; metrics that need a larger run are None."""
     curves = advantage_curves(rows["advantages"])
     steps = [
@@ -211,4 +192,4 @@ def _crossing(points: Points, rule: str) -> Row:
     }  # fmt: skip
 
 
-FIGURES_6_7 = experiment("2006-figures-6-7", Figures6And7Parameters, _run_6_7, _metrics_6_7)
+FIGURES_6_7 = experiment("2006-figures-6-7", _run_6_7, _metrics_6_7)

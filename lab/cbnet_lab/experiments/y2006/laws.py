@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -16,7 +15,7 @@ from cbnet.routing.schemes.unicast import ReplacedHops, ShortestPaths
 from cbnet.routing.simulate.verdict import is_ideal
 from cbnet.topology import Graph, Tree, bridges
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope, where
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
 
 _SCHEMES = ("psf", "ips", "pif", "drp")
 _TRIANGLE = "1-2:1 2-3:1 1-3:2"  # two shortest paths from 1 to 3
@@ -27,18 +26,7 @@ PREDICATES = ("k = 0", "k = 1", "k = 2", "k < 2", "k > 1", "k != 1", "k = 0 or k
 MESSAGES = (*(Message({"k": k}) for k in range(4)), Message({"k": 2, "j": 1}), Message({"j": 1}))
 
 
-@dataclass(frozen=True)
-class LawsParameters:
-    """Random networks of each kind, their nodes, those of the trees, extra edges and messages."""
-
-    networks: int = 12
-    nodes: int = 7
-    tree_nodes: tuple[int, ...] = (20, 40, 80)
-    extra: int = 4
-    messages: int = 3
-
-
-def _run(parameters: LawsParameters, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     rng = np.random.default_rng(context.seed)
     deliveries: list[Row] = []
     bridge_rows: list[Row] = []
@@ -158,7 +146,7 @@ def _triangle() -> Iterator[Row]:
             yield {"example": "triangle", **_judged(network, delivery)}
 
 
-def _metrics(rows: Rows, _: LawsParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     psf, pif, drp = (where(rows["deliveries"], scheme=name) for name in ("psf", "pif", "drp"))
     ties, triangle = (where(rows["examples"], example=name) for name in ("ties", "triangle"))
     bridges, trees = rows["bridges"], rows["trees"]
@@ -197,4 +185,4 @@ def _counts(name: str, rows: list[Row]) -> Metrics:
     return {f"{name}_{key}": count for key, count in counts.items()}
 
 
-EXPERIMENT = experiment("2006-laws", LawsParameters, _run, _metrics)
+EXPERIMENT = experiment("2006-laws", _run, _metrics)

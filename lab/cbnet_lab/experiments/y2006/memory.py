@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import log2
 
 import numpy as np
@@ -16,7 +15,7 @@ from cbnet.routing.router_state import WORD_BITS, alpha
 from cbnet.routing.schemes.unicast import OneTree, ShortestPaths
 from cbnet.topology import Graph, distances, topology
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope, where
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
 from cbnet_lab.workload import Disjunction2006, predicates
 
 _SCHEMES = ("psf", "ips", "pif", "drp")
@@ -29,21 +28,7 @@ _TOO = {
 }
 
 
-@dataclass(frozen=True)
-class MemoryParameters2006:
-    """Networks, the nodes of the one with growing senders and receivers, names, and filters per receiver."""
-
-    kind: str
-    nodes: tuple[int, ...]
-    varied: int
-    shares: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0)
-    names: int = 50
-    filters: int = 3
-    sources: int = 50  # of paths in the Internet graph of --topology
-    receivers: int = 1000  # in that graph, for the tables of PSF
-
-
-def _run(parameters: MemoryParameters2006, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     grown = [(nodes, 1.0, 1.0) for nodes in parameters.nodes]
     varied = [(parameters.varied, share, 1.0) for share in parameters.shares]
     varied += [(parameters.varied, 1.0, share) for share in parameters.shares[:-1]]
@@ -69,7 +54,7 @@ def _run(parameters: MemoryParameters2006, context: ExperimentContext) -> Result
 
 
 def _network(
-    graph: Graph, parameters: MemoryParameters2006, senders: float, receivers: float, context: ExperimentContext
+    graph: Graph, parameters: Parameters, senders: float, receivers: float, context: ExperimentContext
 ) -> Network:
     """Return a network with predicates of [§4.2]; the first nodes of a random order send and receive."""
     order = np.random.default_rng(context.seed).permutation(len(graph)).tolist()
@@ -144,7 +129,7 @@ def _unicasts(network: Network) -> Iterator[Row]:
         yield {"unicast": unicast.name, "identifiers": identifiers, "stretch": stretch}
 
 
-def _metrics(rows: Rows, _: MemoryParameters2006) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     schemes = [_exponents(name, rows["states"]) for name in _SCHEMES]
     return {
         "hops": rows["hops"],
@@ -188,7 +173,7 @@ def _exponents(name: str, rows: list[Row]) -> Row:
     }  # fmt: skip
 
 
-def _charts(rows: Rows, _: MemoryParameters2006) -> dict[str, list[Row]]:
+def _charts(rows: Rows, _: Parameters) -> dict[str, list[Row]]:
     states = [{**row, "scheme": _LABELS[row["scheme"]]} for row in rows["states"] if row["scheme"] in _SCHEMES]
     varied = [
         {**row, "of": f"growing {what}", "count": row[what]}
@@ -200,4 +185,4 @@ def _charts(rows: Rows, _: MemoryParameters2006) -> dict[str, list[Row]]:
     return {"memory": where(states, grown="n"), "senders-receivers": order}
 
 
-EXPERIMENT = experiment("2006-memory", MemoryParameters2006, _run, _metrics, _charts)
+EXPERIMENT = experiment("2006-memory", _run, _metrics, _charts)

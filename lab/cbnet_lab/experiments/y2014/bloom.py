@@ -8,30 +8,18 @@ verified with messages of many tags.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import expm1, log1p
 
-import numpy as np
-
 from cbnet_lab.experiments.curves import Metrics, Row
-from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Rows, experiment
 
 _CLAIMED = 1e-9
 _PAPER_LARGEST = 1_145_713  # descriptors of the largest predicate
 _ENOUGH = 20  # false positives; with fewer, the measured rate means little
 
 
-@dataclass(frozen=True)
-class BloomParameters:
-    """Messages of the prediction, and table and messages of the measurement."""
-
-    tags: tuple[int, ...]  # per message, for the prediction
-    descriptors: int  # of the measured table
-    messages: int
-    measured_tags: tuple[int, int]  # per message of the measurement: minimum, maximum
-
-
-def _predicted(parameters: BloomParameters, _: ExperimentContext) -> Iterator[Row]:
+def _predicted(parameters: Parameters, _: ExperimentContext) -> Iterator[Row]:
     """Yield the rates for messages that lack one tag of a descriptor, with the best number of hashes for each size."""
     from cbnet.matching.engines.bloom_table import best_hashes, false_positive
 
@@ -46,9 +34,8 @@ def _predicted(parameters: BloomParameters, _: ExperimentContext) -> Iterator[Ro
         }
 
 
-def _measured(parameters: BloomParameters, context: ExperimentContext) -> list[Row]:
+def _measured(parameters: Parameters, context: ExperimentContext) -> list[Row]:
     """Return the rates of a Bloom table, compared with an exact table of the same descriptors."""
-    from cbnet.language.values import RESERVED_NAME
     from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.arrow_filters import columns_from_arrow
     from cbnet.matching.storage.arrow_messages import encode_batch
@@ -70,14 +57,12 @@ def _measured(parameters: BloomParameters, context: ExperimentContext) -> list[R
     exact = CompiledTable.build(columns, "tags", reduce=False)
     bloom = CompiledTable.build(columns, "bloom", reduce=False, sample=members[:1000])
     encoded, buffers = encode_batch(batch, bloom.symbols)
-    known = [[bloom.symbols.symbol(tag, True) for tag in message[RESERVED_NAME]] for message in members]
-    tags = [np.array([symbol for symbol in symbols if symbol >= 0], np.int64) for symbols in known]
-    rows = [asdict(each) for each in false_positives(bloom, exact, encoded, tags)]
+    rows = [asdict(each) for each in false_positives(bloom, exact, encoded, members)]
     del buffers  # the batch points into them
     return [{**row, "hashes": bloom.index.hashes, "descriptors": parameters.descriptors} for row in rows]
 
 
-def _metrics(rows: Rows, _: BloomParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     ratios = [row["measured_per_descriptor"] / row["predicted_per_descriptor"] for row in _reliable(rows["measured"])]
     limit = _max_tags(rows["predicted"], "per_predicate")
     return {
@@ -104,6 +89,6 @@ def _reliable(measured: list[Row]) -> list[Row]:
 
 
 EXPERIMENT = experiment(
-    "2014-bloom", BloomParameters, {"predicted": _predicted, "measured": _measured}, _metrics,
+    "2014-bloom", {"predicted": _predicted, "measured": _measured}, _metrics,
     lambda rows, _: {"measured": _reliable(rows["measured"])},
 )  # fmt: skip

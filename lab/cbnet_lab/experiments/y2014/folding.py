@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -26,25 +26,14 @@ from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 from cbnet.topology import draw_roots, root_classes, shortest_path_trees, topology
 from cbnet_lab.experiments.curves import Metrics, Row
-from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Parameters, Results, Rows, experiment
 from cbnet_lab.experiments.y2014 import users
 
 _PAPER_BYTES = 50  # per descriptor
 _TAGS, _MAX_FILTER_TAGS, _MAX_MESSAGE_TAGS = 12, 3, 5  # on small networks
 
 
-@dataclass(frozen=True)
-class FoldingParameters:
-    """Sizes of the networks and the population, and numbers of trees."""
-
-    nodes: int  # of a generated graph
-    clusters: int
-    trees: tuple[int, ...]
-    networks: int  # small ones, with every decision checked
-    messages: int  # per small network
-
-
-def _run(parameters: FoldingParameters, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     graph = context.internet(parameters.nodes)
     decisions = [_decisions(context.seed + number, parameters.messages) for number in range(parameters.networks)]
     return {GRAPH: context.graph_rows(graph), "decisions": decisions, "entries": _entries(graph, parameters, context)}
@@ -83,7 +72,7 @@ def _draw_tags(rng: random.Random, max_tags: int) -> list[str]:
     return [f"t{number}" for number in rng.sample(range(_TAGS), rng.randint(1, max_tags))]
 
 
-def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentContext) -> Iterator[Row]:
+def _entries(graph: Any, parameters: Parameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the entries of the most central router of the first tree, for each number of trees."""
     from cbnet.pipeline.population.user_election import population
     from cbnet.pipeline.tables.fib import folded_tables, node_predicates
@@ -108,7 +97,7 @@ def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentConte
         predicates.unpersist()
 
 
-def _metrics(rows: Rows, _: FoldingParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     entries = [
         {
             **row, "mib": row["folded"] * _PAPER_BYTES / 2**20, "saved": 1 - row["folded"] / max(1, row["per_tree"]),
@@ -127,4 +116,4 @@ def _metrics(rows: Rows, _: FoldingParameters) -> Metrics:
     }  # fmt: skip
 
 
-EXPERIMENT = experiment("2014-folding", FoldingParameters, _run, _metrics)
+EXPERIMENT = experiment("2014-folding", _run, _metrics)

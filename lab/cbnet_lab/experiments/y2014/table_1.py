@@ -11,7 +11,6 @@ own redundant ones. Both are shown where the table has them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +20,7 @@ import numpy as np
 
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree
 from cbnet_lab.experiments.curves import Metrics, Row, where
-from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, Tables, experiment
+from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Parameters, Results, Rows, Tables, experiment
 from cbnet_lab.experiments.y2014 import users
 from cbnet_lab.report.page import Cell, Grid
 
@@ -34,16 +33,7 @@ _BYTES = 50  # per descriptor: 400 bits
 _READINGS = {"descriptors": "all sets", "announced": "sets that users announce"}
 
 
-@dataclass(frozen=True)
-class Table1Parameters:
-    """Sizes of the network and the population."""
-
-    nodes: int  # of a generated graph
-    clusters: tuple[int, ...]
-    roots: int  # to draw; one of their trees is chosen
-
-
-def _run(parameters: Table1Parameters, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     graph = context.internet(parameters.nodes)
     roots = draw_roots(root_classes(graph), parameters.roots, seed=context.seed).tolist()
     trees = [_tree_row(graph, root) for root in dict.fromkeys(roots)]
@@ -122,7 +112,7 @@ def _sizes(fib: Any, router: int) -> Iterator[Row]:
             yield {"engine": engine, "bytes": sum(Path(folder, name).stat().st_size for name in names)}
 
 
-def _metrics(rows: Rows, parameters: Table1Parameters) -> Metrics:
+def _metrics(rows: Rows, parameters: Parameters) -> Metrics:
     clusters = max(parameters.clusters)
     last = _of_clusters(rows["interfaces"], clusters)
     return {
@@ -225,7 +215,7 @@ def _share(row: Mapping[str, Any]) -> float:
     return float(row["kept"] / max(1, row["descriptors"]))
 
 
-def _grids(tables: Tables, parameters: Table1Parameters) -> list[Grid]:
+def _grids(tables: Tables, parameters: Parameters) -> list[Grid]:
     """Return our Table 1 next to the paper's."""
     clusters = max(parameters.clusters)
     last = _of_clusters(tables["interfaces"].to_pylist(), clusters)
@@ -249,7 +239,7 @@ def _grids(tables: Tables, parameters: Table1Parameters) -> list[Grid]:
     return [Grid(caption, heads, lines)]
 
 
-def _charts(rows: Rows, parameters: Table1Parameters) -> dict[str, list[Row]]:
+def _charts(rows: Rows, parameters: Parameters) -> dict[str, list[Row]]:
     last = where(rows["interfaces"], clusters=max(parameters.clusters))
     return {
         "share-kept": [_of_clusters(rows["interfaces"], clusters)["all"] for clusters in parameters.clusters],
@@ -257,4 +247,4 @@ def _charts(rows: Rows, parameters: Table1Parameters) -> dict[str, list[Row]]:
     }
 
 
-EXPERIMENT = experiment("2014-table-1", Table1Parameters, _run, _metrics, _charts, _grids)
+EXPERIMENT = experiment("2014-table-1", _run, _metrics, _charts, _grids)

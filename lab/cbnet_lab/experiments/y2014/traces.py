@@ -10,13 +10,13 @@ the numbers of users in the text, and the election is tested for its spread.
 from __future__ import annotations
 
 import gzip
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
 from cbnet_lab.experiments.curves import Metrics, Row
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Parameters, Results, Rows, experiment
 from cbnet_lab.experiments.y2014 import users
 
 # [2014 §4.2.2]: users of each application, and of all. Half of all use the Web.
@@ -28,15 +28,7 @@ _FOLLOWERS_FILE = "followers/edges.txt.gz"
 _BATCH = 1 << 20  # clusters
 
 
-@dataclass(frozen=True)
-class TracesParameters:
-    """Clusters to elect from, and topics of the documents."""
-
-    clusters: int
-    topics: int
-
-
-def _run(parameters: TracesParameters, context: ExperimentContext) -> Results:
+def _run(parameters: Parameters, context: ExperimentContext) -> Results:
     from cbnet.pipeline.derive.derivation import PAPER
 
     counts = [{"of": "paper", **asdict(each)} for each in PAPER.values()]
@@ -79,7 +71,7 @@ def _elected(clusters: int, seed: int) -> list[Row]:
     ]
 
 
-def _metrics(rows: Rows, _: TracesParameters) -> Metrics:
+def _metrics(rows: Rows, _: Parameters) -> Metrics:
     yields = {(row["of"], row["app"]): row for row in rows["yields"]}
     measures = {app: _compared(yields.get(("ours", app)), yields["paper", app], rows["followers"]) for app in _USERS}
     elected = [{**row, **_differences(row)} for row in rows["elected"]]
@@ -138,4 +130,4 @@ def _number(name: str, value: float) -> str:
     return f"{value:.1%}" if name.endswith("kept") else f"{value:.3g}"
 
 
-EXPERIMENT = experiment("2014-traces", TracesParameters, _run, _metrics)
+EXPERIMENT = experiment("2014-traces", _run, _metrics)

@@ -15,8 +15,7 @@ link load   every node sends to every other one, each message on a random tree; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -26,7 +25,7 @@ from cbnet.topology import Graph, Ties, draw_roots, extra_lengths, root_classes,
 from cbnet.topology.survey import survey
 from cbnet.topology.traversal import sample_sources
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, where
-from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Measure, Parameters, Results, Rows, experiment
 
 _FEW = 8  # trees; the paper's numbers are for these
 _KINDS = {"extra_mean": "mean of the trees", "extra_worst": "worst tree"}
@@ -38,16 +37,7 @@ _RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}
 _OURS = _RULES[Ties.SMALLEST]  # the rule of all our other results
 
 
-@dataclass(frozen=True)
-class SurveyParameters:
-    """Size of a survey of trees."""
-
-    nodes: int  # of a generated graph
-    trees: tuple[int, ...]
-    selections: int
-
-
-def _survey(context: ExperimentContext, graph: Graph, parameters: SurveyParameters, **options: Any) -> list[Row]:
+def _survey(context: ExperimentContext, graph: Graph, parameters: Parameters, **options: Any) -> list[Row]:
     """Return the survey of k trees for each k, on Spark."""
     from cbnet.pipeline.spark.parallelism import run_tasks
 
@@ -56,18 +46,23 @@ def _survey(context: ExperimentContext, graph: Graph, parameters: SurveyParamete
     return [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in curves]
 
 
+def _surveyed(table: str, rows: Callable[[list[Row]], list[Row]], **options: Any) -> Measure:
+    """Return the function of a table of the trees of the Internet; rows: its rows, from a survey."""
+
+    def run(parameters: Parameters, context: ExperimentContext) -> Results:
+        graph = context.internet(parameters.nodes)
+        return {
+            GRAPH: context.graph_rows(graph),
+            table: rows(_survey(context, graph, parameters, sources=1, **options)),
+        }
+
+    return run
+
+
 # --- Figure 4
 
 
-@dataclass(frozen=True)
-class Figure4Parameters(SurveyParameters):
-    """Size of the survey, and its sources."""
-
-    sources: int  # per selection
-    averaged: int = 20  # sources of the pairs that are averaged over the selections
-
-
-def _run_figure_4(parameters: Figure4Parameters, context: ExperimentContext) -> Results:
+def _run_figure_4(parameters: Parameters, context: ExperimentContext) -> Results:
     graph = context.internet(parameters.nodes)
     sources = min(parameters.sources, len(graph))
     members = _survey(context, graph, parameters, sources=sources)
@@ -76,7 +71,7 @@ def _run_figure_4(parameters: Figure4Parameters, context: ExperimentContext) -> 
     return {GRAPH: context.graph_rows(graph), "extra": rows}
 
 
-def _averaged_rows(graph: Graph, parameters: Figure4Parameters, seed: int) -> Iterator[Row]:
+def _averaged_rows(graph: Graph, parameters: Parameters, seed: int) -> Iterator[Row]:
     """Yield percentiles over the pairs of some sources; the extra hops of a pair are means over all selections."""
     classes = root_classes(graph)
     selections = [
@@ -105,7 +100,7 @@ def _rows(members: Row) -> Iterator[Row]:
             yield {"trees": members["k"], "of": label, "over": over, **members[kind][over]}
 
 
-def _metrics_4(rows: Rows, parameters: Figure4Parameters) -> Metrics:
+def _metrics_4(rows: Rows, parameters: Parameters) -> Metrics:
     extra = {(row["trees"], row["of"], row["over"]): row for row in rows["extra"]}
     mean, worst = _KINDS.values()
     means = {k: extra[k, mean, "pairs"]["mean"] for k in parameters.trees}
@@ -122,16 +117,10 @@ def _metrics_4(rows: Rows, parameters: Figure4Parameters) -> Metrics:
     }  # fmt: skip
 
 
-FIGURE_4 = experiment("2014-figure-4", Figure4Parameters, _run_figure_4, _metrics_4)
+FIGURE_4 = experiment("2014-figure-4", _run_figure_4, _metrics_4)
 
 
 # --- Figure 5
-
-
-def _run_figure_5(parameters: SurveyParameters, context: ExperimentContext) -> Results:
-    graph = context.internet(parameters.nodes)
-    members = _survey(context, graph, parameters, ties=tuple(_RULES), sources=1)
-    return {GRAPH: context.graph_rows(graph), "interfaces": interface_rows(members)}
 
 
 def interface_rows(members: Iterable[Row]) -> list[Row]:
@@ -145,7 +134,7 @@ def interface_rows(members: Iterable[Row]) -> list[Row]:
     return rows
 
 
-def _metrics_5(rows: Rows, _: SurveyParameters) -> Metrics:
+def _metrics_5(rows: Rows, _: Parameters) -> Metrics:
     highest = [
         {"ties": ties, "p99": max(row["p99"] for row in group)}
         for (ties,), group in grouped(rows["interfaces"], "ties").items()
@@ -158,16 +147,10 @@ def _metrics_5(rows: Rows, _: SurveyParameters) -> Metrics:
     }  # fmt: skip
 
 
-FIGURE_5 = experiment("2014-figure-5", SurveyParameters, _run_figure_5, _metrics_5)
+FIGURE_5 = experiment("2014-figure-5", _surveyed("interfaces", interface_rows, ties=tuple(_RULES)), _metrics_5)
 
 
 # --- link load
-
-
-def _run_link_load(parameters: SurveyParameters, context: ExperimentContext) -> Results:
-    graph = context.internet(parameters.nodes)
-    members = _survey(context, graph, parameters, sources=1)
-    return {GRAPH: context.graph_rows(graph), "load": load_rows(members)}
 
 
 def load_rows(members: Iterable[Row]) -> list[Row]:
@@ -175,7 +158,7 @@ def load_rows(members: Iterable[Row]) -> list[Row]:
     return [{"trees": each["k"], **each["load"]} for each in members]
 
 
-def _metrics_load(rows: Rows, _: SurveyParameters) -> Metrics:
+def _metrics_load(rows: Rows, _: Parameters) -> Metrics:
     first, *_others, last = sorted(rows["load"], key=lambda row: int(row["trees"]))
     return {
         "first": first,
@@ -185,9 +168,9 @@ def _metrics_load(rows: Rows, _: SurveyParameters) -> Metrics:
     }
 
 
-def _charts_load(rows: Rows, _: SurveyParameters) -> dict[str, object]:
+def _charts_load(rows: Rows, _: Parameters) -> dict[str, object]:
     links: list[Row] = rows["load"]
     return {"links-used": {"rows": links, "references": (("all links of the graph", float(links[0]["links"])),)}}
 
 
-LINK_LOAD = experiment("2014-link-load", SurveyParameters, _run_link_load, _metrics_load, _charts_load)
+LINK_LOAD = experiment("2014-link-load", _surveyed("load", load_rows), _metrics_load, _charts_load)

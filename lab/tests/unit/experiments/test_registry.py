@@ -1,6 +1,5 @@
 import json
 from collections import Counter
-from dataclasses import asdict
 
 import pytest
 
@@ -22,7 +21,7 @@ def test_every_experiment_is_complete(name):
     assert {claims()[number].paper for number in experiment.claims} <= {experiment.paper}
     assert set(experiment.scales) == set(SCALES)
     for parameters in experiment.scales.values():
-        assert isinstance(json.loads(json.dumps(asdict(parameters))), dict)
+        assert isinstance(json.loads(json.dumps(vars(parameters))), dict)
 
 
 def test_unknown_names_are_rejected():

@@ -1,22 +1,17 @@
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
 from cbnet.errors import CbnetError, InputError
 from cbnet_lab.experiments.claim import Finding, claims
-from cbnet_lab.experiments.experiment import Experiment, ExperimentContext
+from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Parameters
 from cbnet_lab.experiments.page import all_findings, reproduction_page
 from cbnet_lab.experiments.reproduce import code_fingerprint, reproduce, stored_outcome
 
 CLAIM = 46  # of bridges; it has simple metrics
-
-
-@dataclass(frozen=True)
-class SquaresParameters:
-    count: int
 
 
 class Squares:
@@ -24,7 +19,7 @@ class Squares:
 
     def __init__(self, name="2001-squares", inputs=()):
         self.runs = 0
-        scales = {"quick": SquaresParameters(3), "full": SquaresParameters(30), "paper": SquaresParameters(300)}
+        scales = {scale: Parameters(count=count) for scale, count in (("quick", 3), ("full", 30), ("paper", 300))}
         chart = {"name": "squares", "title": "Squares", "x": "number", "y": "square"}
         self.experiment = Experiment(
             name, "Squares", "§1", (CLAIM,), scales, self.run, self.metrics, chart_declarations=(chart,), inputs=inputs

@@ -1,9 +1,9 @@
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2014.folding import EXPERIMENT, FoldingParameters
+from cbnet_lab.experiments.y2014.folding import EXPERIMENT
 
-PARAMETERS = FoldingParameters(30, 4, (1, 3), 2, 10)
+PARAMETERS = EXPERIMENT.parameters(nodes=30, clusters=4, trees=(1, 3), networks=2, messages=10)
 
 
 @pytest.fixture(scope="module")

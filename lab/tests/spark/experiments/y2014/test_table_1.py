@@ -6,9 +6,9 @@ from cbnet.pipeline.population.user_election import population
 from cbnet.topology import shortest_path_tree, topology
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.y2014 import users as users_2014
-from cbnet_lab.experiments.y2014.table_1 import EXPERIMENT, Table1Parameters
+from cbnet_lab.experiments.y2014.table_1 import EXPERIMENT
 
-PARAMETERS = Table1Parameters(30, (2, 8), 5)
+PARAMETERS = EXPERIMENT.parameters(nodes=30, clusters=(2, 8), roots=5)
 
 
 @pytest.fixture(scope="module")

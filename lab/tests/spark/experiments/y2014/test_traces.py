@@ -3,10 +3,10 @@ import gzip
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2014.traces import EXPERIMENT, TracesParameters
+from cbnet_lab.experiments.y2014.traces import EXPERIMENT
 from cbnet_lab.experiments.y2014.users import traced_apps
 
-PARAMETERS = TracesParameters(20_000, 4)
+PARAMETERS = EXPERIMENT.parameters(clusters=20_000, topics=4)
 BOOKMARKS = "user\titem\ttags\nann\tu1\tred blue\nann\tu2\tred blue\nbob\tu3\t\nbob\tu4\tgreen\n"
 MUSIC = "user\titem\ttags\ncat\tm1\tjazz\ndan\tm2\t\n"
 

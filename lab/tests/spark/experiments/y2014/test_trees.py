@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2014.trees import FIGURE_4, FIGURE_5, LINK_LOAD, Figure4Parameters, SurveyParameters
+from cbnet_lab.experiments.y2014.trees import FIGURE_4, FIGURE_5, LINK_LOAD
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def verdicts(findings):
 
 
 def test_graph_that_is_a_tree_has_no_extra_hops(context):
-    parameters = Figure4Parameters(0, (8, 16), selections=2, sources=31)
+    parameters = FIGURE_4.parameters(nodes=0, trees=(8, 16), selections=2, sources=31)
     tables = FIGURE_4.run(parameters, context)
     rows = tables["extra"].to_pylist()
     # numbers of trees, mean and worst, pairs and sources; and pairs averaged over the selections, with 8 trees
@@ -35,7 +35,7 @@ def test_graph_that_is_a_tree_has_no_extra_hops(context):
 
 
 def test_graph_that_is_a_tree_has_one_distinct_tree_per_interface(context):
-    parameters = SurveyParameters(0, (8, 128), 2)
+    parameters = FIGURE_5.parameters(nodes=0, trees=(8, 128), selections=2)
     tables = FIGURE_5.run(parameters, context)
     for row in tables["interfaces"].to_pylist():
         assert row["used"] == 60  # both ends of 30 links
@@ -43,7 +43,7 @@ def test_graph_that_is_a_tree_has_one_distinct_tree_per_interface(context):
 
 
 def test_more_trees_do_not_spread_load_on_a_graph_that_is_a_tree(context):
-    parameters = SurveyParameters(0, (1, 8), 2)
+    parameters = FIGURE_5.parameters(nodes=0, trees=(1, 8), selections=2)
     tables = LINK_LOAD.run(parameters, context)
     one, eight = tables["load"].to_pylist()
     assert one["used"] == eight["used"] == 30
@@ -53,7 +53,7 @@ def test_more_trees_do_not_spread_load_on_a_graph_that_is_a_tree(context):
 
 
 def test_worst_of_more_trees_is_never_better(generated):
-    parameters = Figure4Parameters(60, (8, 32), selections=2, sources=60)
+    parameters = FIGURE_4.parameters(nodes=60, trees=(8, 32), selections=2, sources=60)
     tables = FIGURE_4.run(parameters, generated)
     rows = {(row["trees"], row["of"], row["over"]): row for row in tables["extra"].to_pylist()}
     for over in ("pairs", "sources"):
@@ -67,9 +67,9 @@ def test_worst_of_more_trees_is_never_better(generated):
 
 def test_small_graph_decides_no_claim(generated):
     for experiment, parameters in (
-        (FIGURE_4, Figure4Parameters(60, (8,), selections=1, sources=10)),
-        (FIGURE_5, SurveyParameters(60, (8,), 1)),
-        (LINK_LOAD, SurveyParameters(60, (1, 8), 1)),
+        (FIGURE_4, FIGURE_4.parameters(nodes=60, trees=(8,), selections=1, sources=10)),
+        (FIGURE_5, FIGURE_5.parameters(nodes=60, trees=(8,), selections=1)),
+        (LINK_LOAD, FIGURE_5.parameters(nodes=60, trees=(1, 8), selections=1)),
     ):
         found = experiment.findings(experiment.run(parameters, generated), parameters)
         assert set(verdicts(found)) == set(experiment.claims)

@@ -5,10 +5,10 @@ from cbnet.matching import reference
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2001.figures_9_to_12 import FIGURES_10_11, Figures10And11Parameters
+from cbnet_lab.experiments.y2001.figures_9_to_12 import FIGURES_10_11
 from cbnet_lab.workload import Forwarding2001
 
-TINY = Figures10And11Parameters(filters=(30, 300), names=(50, 100, 1000), interfaces=(5,), messages=40)
+TINY = FIGURES_10_11.parameters(filters=(30, 300), names=(50, 100, 1000), interfaces=(5,), messages=40)
 
 
 def test_match_counts_equal_the_reference():

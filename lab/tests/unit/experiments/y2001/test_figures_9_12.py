@@ -1,12 +1,10 @@
-from dataclasses import replace
-
 import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2001.figures_9_to_12 import FIGURES_9_12, Figures9And12Parameters
+from cbnet_lab.experiments.y2001.figures_9_to_12 import FIGURES_9_12
 
-TINY = Figures9And12Parameters(filters=(100, 200), interfaces=(2, 0), messages=20, turns=2, seconds=0.0)
+TINY = FIGURES_9_12.parameters(filters=(100, 200), interfaces=(2, 0), messages=20, turns=2, seconds=0.0)
 
 
 def verdicts(rows):
@@ -84,7 +82,7 @@ def test_a_factor_of_ten_is_not_a_hundred():
 
 
 def test_tables_with_many_names_stop_earlier():
-    parameters = replace(TINY, most_with_few=100)
+    parameters = FIGURES_9_12.parameters(**vars(TINY) | {"most_with_few": 100})
     found = {
         (row["names"], row["filters"]) for row in FIGURES_9_12.run(parameters, ExperimentContext())["times"].to_pylist()
     }

@@ -4,10 +4,10 @@ import pytest
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.timing import with_unknown_attributes
-from cbnet_lab.experiments.y2001.summary import EXPERIMENT, SummaryParameters
+from cbnet_lab.experiments.y2001.summary import EXPERIMENT
 from cbnet_lab.workload import Forwarding2001
 
-TINY = SummaryParameters(
+TINY = EXPERIMENT.parameters(
     filters=(100, 200),
     scanned=50,
     common=(0, 3, 10),

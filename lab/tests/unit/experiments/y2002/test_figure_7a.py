@@ -2,10 +2,9 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.timing import SweepParameters
 from cbnet_lab.experiments.y2002.figures_7_to_9 import FIGURE_7A
 
-TINY = SweepParameters(filters=(50, 200), interfaces=(20,), messages=10, turns=2, seconds=0.0)
+TINY = FIGURE_7A.parameters(filters=(50, 200), interfaces=(20,), messages=10, turns=2, seconds=0.0)
 
 
 def judged(filters, us, selective):

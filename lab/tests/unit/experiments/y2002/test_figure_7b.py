@@ -1,10 +1,9 @@
 import pyarrow as pa
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.timing import SweepParameters
 from cbnet_lab.experiments.y2002.figures_7_to_9 import FIGURE_7B
 
-TINY = SweepParameters(filters=(100, 200), interfaces=(5, 0), messages=10, turns=2, seconds=0.0)
+TINY = FIGURE_7B.parameters(filters=(100, 200), interfaces=(5, 0), messages=10, turns=2, seconds=0.0)
 
 
 def judged(us, selective=1.0, filters=(1000, 10_000, 100_000, 1_000_000)):

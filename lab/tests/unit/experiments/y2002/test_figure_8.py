@@ -2,9 +2,9 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.figures_7_to_9 import FIGURE_8, Figure8Parameters
+from cbnet_lab.experiments.y2002.figures_7_to_9 import FIGURE_8
 
-TINY = Figure8Parameters(200, (1, 10, 200), messages=10, turns=2, seconds=0.0)
+TINY = FIGURE_8.parameters(filters=200, each=(1, 10, 200), messages=10, turns=2, seconds=0.0)
 
 
 def judged(times, gains, filters=1_000_000):

@@ -2,10 +2,10 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.figures_7_to_9 import FIGURE_9, Figure9Parameters
+from cbnet_lab.experiments.y2002.figures_7_to_9 import FIGURE_9
 
-ROUNDS = Figure9Parameters(filters=(200_000, 1_000_000), rounds=(0, 10, 50, 100))
-TINY = Figure9Parameters(filters=(50, 100), rounds=(0, 5, 50), messages=10, turns=2, seconds=0.0)
+ROUNDS = FIGURE_9.parameters(filters=(200_000, 1_000_000), rounds=(0, 10, 50, 100))
+TINY = FIGURE_9.parameters(filters=(50, 100), rounds=(0, 5, 50), messages=10, turns=2, seconds=0.0)
 
 
 def judged(small, large, most=1_000_000, spread=0.0):

@@ -3,9 +3,9 @@ from math import ceil, log2
 import pyarrow as pa
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.index import EXPERIMENT, IndexParameters
+from cbnet_lab.experiments.y2002.index import EXPERIMENT
 
-TINY = IndexParameters((8, 100), (20, 60), (4, 12), lookups=6, filters=300, messages=10)
+TINY = EXPERIMENT.parameters(numbers=(8, 100), strings=(20, 60), lengths=(4, 12), lookups=6, filters=300, messages=10)
 
 
 def test_number_look_up_takes_one_binary_search_per_operator():

@@ -5,10 +5,10 @@ from cbnet.matching import reference
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.introduction import INTRODUCTION, IntroductionParameters
+from cbnet_lab.experiments.y2002.introduction import INTRODUCTION
 from cbnet_lab.workload import Forwarding2002
 
-TINY = IntroductionParameters(tables=((400, 1, 10),), common=(10, 1, 0), messages=20, turns=2, seconds=0.0)
+TINY = INTRODUCTION.parameters(tables=((400, 1, 10),), common=(10, 1, 0), messages=20, turns=2, seconds=0.0)
 
 
 def test_matches_equal_the_reference():

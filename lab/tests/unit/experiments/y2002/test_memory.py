@@ -1,9 +1,9 @@
 import pyarrow as pa
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.introduction import MEMORY, MemoryParameters2002
+from cbnet_lab.experiments.y2002.introduction import MEMORY
 
-TINY = MemoryParameters2002((1000,), interfaces=(20, 0))
+TINY = MEMORY.parameters(filters=(1000,), interfaces=(20, 0))
 
 
 def test_table_is_at_least_as_large_as_the_words_of_its_filters():

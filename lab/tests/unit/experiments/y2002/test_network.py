@@ -4,10 +4,10 @@ import pytest
 
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.network import EXPERIMENT, RouterNetworkParameters, _at, farthest
+from cbnet_lab.experiments.y2002.network import EXPERIMENT, _at, _levels, farthest
 from cbnet_lab.workload import Forwarding2002
 
-TINY = RouterNetworkParameters(interfaces=3, destinations=27, messages=10, turns=2, seconds=0.0)
+TINY = EXPERIMENT.parameters(interfaces=3, destinations=27, messages=10, turns=2, seconds=0.0)
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_farthest_destinations_of_a_tree_of_routers(interfaces, destinations, ro
 
 
 def found(hops=9, server=1000.0, router=10.0, all_filters=None, destinations=10**6):
-    parameters = RouterNetworkParameters(interfaces=20, destinations=destinations)
+    parameters = EXPERIMENT.parameters(interfaces=20, destinations=destinations)
     times = {("one server", 0): server, ("one router, all filters", 0): all_filters or router}
-    times |= {("router", level): router for level in range(parameters.levels)}
+    times |= {("router", level): router for level in range(_levels(parameters))}
     rows = [
         {"kind": kind, "level": level, "method": method, "turn": 0, "us": us}
         for (kind, level), us in times.items()

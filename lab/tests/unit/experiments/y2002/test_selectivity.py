@@ -3,10 +3,10 @@ import pyarrow as pa
 
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.selectivity import EXPERIMENT, SelectivityParameters
+from cbnet_lab.experiments.y2002.selectivity import EXPERIMENT
 from cbnet_lab.workload import Forwarding2002
 
-TINY = SelectivityParameters(messages=10, counted=50, filters=300, rounds=15)
+TINY = EXPERIMENT.parameters(messages=10, counted=50, filters=300, rounds=15)
 
 
 def test_excluded_interfaces_need_one_of_the_ten_commonest_names_that_a_message_lacks():

@@ -2,9 +2,9 @@ import pyarrow as pa
 
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.y2003 import updates as updates_2003
-from cbnet_lab.experiments.y2003.updates import EXPERIMENT, UpdatesParameters
+from cbnet_lab.experiments.y2003.updates import EXPERIMENT
 
-TINY = UpdatesParameters(300, rates=(100,), seconds=0.2, delays=20)
+TINY = EXPERIMENT.parameters(filters=300, rates=(100,), seconds=0.2, delays=20)
 
 
 def test_every_change_takes_effect(monkeypatch):

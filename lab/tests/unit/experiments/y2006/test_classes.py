@@ -2,9 +2,9 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2006.classes import EXPERIMENT, SourceClassesParameters
+from cbnet_lab.experiments.y2006.classes import EXPERIMENT
 
-TINY = SourceClassesParameters(("ring:9",), sources=9, routers=9, counted=("ring:9",))
+TINY = EXPERIMENT.parameters(networks=("ring:9",), sources=9, routers=9, counted=("ring:9",))
 
 
 def test_classes_on_a_ring_are_the_distinct_sets_of_nodes_behind_a_router(tmp_path):

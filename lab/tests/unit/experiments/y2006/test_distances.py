@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2006.distances import EXPERIMENT, DistancesParameters
+from cbnet_lab.experiments.y2006.distances import EXPERIMENT
 
-TINY = DistancesParameters((20, 60), (40,), sources=10)
+TINY = EXPERIMENT.parameters(powerlaw=(20, 60), aslike=(40,), sources=10)
 
 
 def test_topology_file_is_measured_beside_generated_graphs(tmp_path):

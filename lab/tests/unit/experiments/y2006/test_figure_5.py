@@ -5,10 +5,10 @@ import pytest
 
 from cbnet.routing.sizing.advantage import expected
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2006.figures_5_to_7 import FIGURE_5, Figure5Parameters2006
+from cbnet_lab.experiments.y2006.figures_5_to_7 import FIGURE_5
 from cbnet_lab.experiments.y2006.monte_carlo import SCHEMA, advantages_in_bits
 
-TINY = Figure5Parameters2006((10_000,), sets=10)
+TINY = FIGURE_5.parameters(universes=(10_000,), sets=10)
 
 
 @pytest.fixture(scope="module")

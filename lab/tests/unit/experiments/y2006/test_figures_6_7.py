@@ -2,10 +2,10 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2006.figures_5_to_7 import FIGURES_6_7, Figures6And7Parameters
+from cbnet_lab.experiments.y2006.figures_5_to_7 import FIGURES_6_7
 from cbnet_lab.experiments.y2006.monte_carlo import SCHEMA
 
-TINY = Figures6And7Parameters(sets=3, max_predicates=20)
+TINY = FIGURES_6_7.parameters(sets=3, max_predicates=20)
 
 
 def test_small_run_leaves_claims_open():

@@ -2,9 +2,9 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2006.laws import EXPERIMENT, LawsParameters, _bridges, named_network
+from cbnet_lab.experiments.y2006.laws import EXPERIMENT, _bridges, named_network
 
-TINY = LawsParameters(networks=2, nodes=5, extra=2, messages=2, tree_nodes=(20, 40))
+TINY = EXPERIMENT.parameters(networks=2, nodes=5, extra=2, messages=2, tree_nodes=(20, 40))
 
 
 @pytest.fixture(scope="module")

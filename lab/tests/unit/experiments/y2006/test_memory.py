@@ -2,9 +2,9 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2006.memory import EXPERIMENT, MemoryParameters2006
+from cbnet_lab.experiments.y2006.memory import EXPERIMENT
 
-TINY = MemoryParameters2006("ring", (4, 6), 8, shares=(0.5, 1.0), names=10, filters=1)
+TINY = EXPERIMENT.parameters(kind="ring", nodes=(4, 6), varied=8, shares=(0.5, 1.0), names=10, filters=1)
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@ import math
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2014.bloom import EXPERIMENT, BloomParameters
+from cbnet_lab.experiments.y2014.bloom import EXPERIMENT
 
-PARAMETERS = BloomParameters(tuple(range(1, 13)), 5_000, 100, (30, 40))
+PARAMETERS = EXPERIMENT.parameters(tags=tuple(range(1, 13)), descriptors=5_000, messages=100, measured_tags=(30, 40))
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from cbnet_lab.experiments.y2014.trees import FIGURE_4, FIGURE_5, LINK_LOAD, Figure4Parameters
+from cbnet_lab.experiments.y2014.trees import FIGURE_4, FIGURE_5, LINK_LOAD
 
 GRAPH = pa.table({"nodes": [41_203], "edges": [121_309], "from_file": [True]})
-PARAMETERS = Figure4Parameters(0, (8, 128), selections=1, sources=1)
+PARAMETERS = FIGURE_4.parameters(nodes=0, trees=(8, 128), selections=1, sources=1)
 
 
 def row(trees, of, over, p1, p25, p75, p99, mean):

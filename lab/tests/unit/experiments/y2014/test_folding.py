@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from cbnet_lab.experiments.y2014.folding import EXPERIMENT, FoldingParameters
+from cbnet_lab.experiments.y2014.folding import EXPERIMENT
 
 LARGE = {"nodes": [41_203], "edges": [121_309], "from_file": [True]}
 
@@ -25,7 +25,7 @@ def verdicts(folded, different=0, grouped=None, spark=None, graph=LARGE, cluster
         "decisions": pa.Table.from_pylist([{"decisions": 10, "different": different}]),
         "entries": pa.Table.from_pylist(rows),
     }
-    parameters = FoldingParameters(0, clusters, tuple(folded), 1, 1)
+    parameters = EXPERIMENT.parameters(nodes=0, clusters=clusters, trees=tuple(folded), networks=1, messages=1)
     return {finding.claim: finding.verdict for finding in EXPERIMENT.findings(tables, parameters)}
 
 

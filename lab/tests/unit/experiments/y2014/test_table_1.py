@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from cbnet_lab.experiments.y2014.table_1 import EXPERIMENT, Table1Parameters
+from cbnet_lab.experiments.y2014.table_1 import EXPERIMENT
 
 FILE = {"nodes": [41_203], "edges": [121_309], "from_file": [True]}
 PAPER = {"interfaces": 325, "destinations": 42_112, "descriptors": 85_504_514, "tags": 276_501_173, "kept": 10_880_657}
@@ -31,7 +31,7 @@ def tables(
 
 
 def found(tables, clusters=2_500_000):
-    parameters = Table1Parameters(0, (clusters // 10, clusters), 5)
+    parameters = EXPERIMENT.parameters(nodes=0, clusters=(clusters // 10, clusters), roots=5)
     return {finding.claim: finding for finding in EXPERIMENT.findings(tables, parameters)}
 
 
@@ -83,7 +83,9 @@ def test_small_graph_decides_nothing_about_the_internet():
 
 
 def test_table_is_beside_the_papers():
-    [grid] = EXPERIMENT.grids(tables({"kept": 940_000}), Table1Parameters(0, (250_000, 2_500_000), 5))
+    [grid] = EXPERIMENT.grids(
+        tables({"kept": 940_000}), EXPERIMENT.parameters(nodes=0, clusters=(250_000, 2_500_000), roots=5)
+    )
     rows = {row[0]: row[1:] for row in grid.rows}
     assert rows["Destinations"] == ["42,112", "42,112", "6,559", "6,559"]
     assert rows["Actual descriptors"] == ["10,880,657", "940,000", "1,145,713", "1,145,713"]
