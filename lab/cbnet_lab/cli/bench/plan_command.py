@@ -28,19 +28,10 @@ if TYPE_CHECKING:
 def plan_command(plan: type, module: str | Callable[[Any], str]) -> Callable[..., None]:
     """Return the function of a command; module: of the benchmark, or a function of the plan that returns it."""
 
-    def run(chosen: Any, as_json: bool) -> None:
-        _run(import_module(module if isinstance(module, str) else module(chosen)), chosen, as_json)
+    def command(plan: Any, as_json: bool = JSON) -> None:
+        _run(import_module(module if isinstance(module, str) else module(plan)), plan, as_json)
 
-    return plan_function(plan, run)
-
-
-def plan_function(plan: type, run: Callable[[Any, bool], None]) -> Callable[..., None]:
-    """Return the function of a command; run: called with the plan, and whether to print JSON."""
-
-    def command(plan: Any, json: bool = JSON) -> None:
-        run(plan, json)
-
-    command.__doc__, command.__annotations__ = plan.__doc__, {"plan": plan, "json": bool}
+    command.__doc__, command.__annotations__ = plan.__doc__, {"plan": plan, "as_json": bool}
     return command
 
 

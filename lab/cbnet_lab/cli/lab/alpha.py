@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cbnet.cli.console import plural, progress_bar
-from cbnet.cli.options import argument, flag, option
+from cbnet.cli.options import JSON, argument, flag, option
 from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import MASTER, REMOTE, seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
-from cbnet_lab.cli.bench.plan_command import plan_function, print_results
+from cbnet_lab.cli.bench.plan_command import print_results
 from cbnet_lab.cli.lab.reproduce import print_findings
 from cbnet_lab.experiments.curves import Row, grouped
 
@@ -25,10 +25,7 @@ Model: TypeAlias = Literal["general", "specific"]
 
 @dataclass(frozen=True)
 class AdvantagePlan:
-    """Measure the disjunction advantage α of [2006 §4], and compare it with the paper.
-
-    Example: cbnet lab alpha specific --scenario uniform-50 --sets 20 --max-predicates 1000
-    """
+    """The options of `cbnet lab alpha`."""
 
     model: Model | None = argument(None, "", "general (sets of messages) or specific (predicates); both by default.")
     scenario: tuple[str, ...] = option(
@@ -51,7 +48,11 @@ class AdvantagePlan:
             raise InputError(problem, hint="use `general`")
 
 
-def _measure(plan: AdvantagePlan, as_json: bool) -> None:
+def alpha(plan: AdvantagePlan, as_json: bool = JSON) -> None:
+    """Measure the disjunction advantage α of [2006 §4], and compare it with the paper.
+
+    Example: cbnet lab alpha specific --scenario uniform-50 --sets 20 --max-predicates 1000
+    """
     from cbnet_lab.experiments.experiment import load_experiment
     from cbnet_lab.experiments.y2006.monte_carlo import advantages_in_bits
 
@@ -67,9 +68,6 @@ def _measure(plan: AdvantagePlan, as_json: bool) -> None:
         print_results(rows, _tables(measured), as_json=as_json, tight=True)
         if not as_json:
             print_findings(findings, "Claims of the paper")
-
-
-alpha = plan_function(AdvantagePlan, _measure)
 
 
 def _advantages(plan: AdvantagePlan, model: Model) -> pa.Table:

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import plural, print_note
-from cbnet.cli.options import GRAPH, flag, option
+from cbnet.cli.options import GRAPH, JSON, flag, option
 from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
-from cbnet_lab.cli.bench.plan_command import plan_function, print_results
+from cbnet_lab.cli.bench.plan_command import print_results
 
 if TYPE_CHECKING:
     from cbnet.routing.sizing.fib_size import Fibs
@@ -41,10 +41,7 @@ _ENTRIES: dict[str, Cell[dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class FibPlan:
-    """Show the size of a router's table: descriptors behind its interfaces, before and after reduction.
-
-    Example: cbnet lab fib --topology aslike:1000 --trees 8 --descriptors bookmarks.tsv.gz
-    """
+    """The options of `cbnet lab fib`."""
 
     topology: str = option(..., "GRAPH", GRAPH, name="--topology -t", shown=False)
     node: str = option("central", "NODE", "Router: a node, `central` (on the most shortest paths), or `all`.")
@@ -61,14 +58,18 @@ class FibPlan:
     seed: int = seed("Seed of the graph, the roots and the assignment of descriptors.")
 
 
-def _show(plan: FibPlan, as_json: bool) -> None:
+def fib(plan: FibPlan, as_json: bool = JSON) -> None:
+    """Show the size of a router's table: descriptors behind its interfaces, before and after reduction.
+
+    Example: cbnet lab fib --topology aslike:1000 --trees 8 --descriptors bookmarks.tsv.gz
+    """
     from cbnet.topology import most_central
     from cbnet.topology import topology as load_graph
     from cbnet_lab.cli.lab.simulation_plan import select_roots
 
     graph = load_graph(plan.topology, plan.seed, largest=plan.largest)
     roots = select_roots(graph, plan.trees, list(plan.root), plan.seed)
-    fibs = _fibs(graph, roots, plan.rules, plan.descriptors, plan.seed)
+    fibs = _fibs(graph, roots, plan)
     if plan.node == "all" and plan.node not in graph.names:
         entries = {"router": "all", "routers": len(graph), "trees": len(roots), **asdict(fibs.total())}
         print_results([entries], [_entries(entries, "all routers")], as_json=as_json, tight=True)
@@ -86,25 +87,22 @@ def _show(plan: FibPlan, as_json: bool) -> None:
     print_results([*rows, entries], shown, as_json=as_json, tight=True)
 
 
-fib = plan_function(FibPlan, _show)
-
-
-def _fibs(graph: Graph, roots: list[int], rules: Path | None, descriptors: Path | None, seed: int) -> Fibs:
-    if rules is not None and descriptors is None:
+def _fibs(graph: Graph, roots: list[int], plan: FibPlan) -> Fibs:
+    if plan.rules is not None and plan.descriptors is None:
         from cbnet.routing import Network
         from cbnet.routing.multitree.multitree import MultiTree
         from cbnet.routing.sizing.predicate_fibs import PredicateFibs
         from cbnet_lab.cli.lab.simulation_inputs import read_receivers
 
-        return PredicateFibs(MultiTree(Network(graph, read_receivers(rules, graph)), roots))
-    if descriptors is not None and rules is None:
+        return PredicateFibs(MultiTree(Network(graph, read_receivers(plan.rules, graph)), roots))
+    if plan.descriptors is not None and plan.rules is None:
         from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
         from cbnet.routing.sizing.descriptor_sets import random_descriptors
         from cbnet.topology import shortest_path_trees
 
-        sets, empty = random_descriptors(descriptors, len(graph), seed)
+        sets, empty = random_descriptors(plan.descriptors, len(graph), plan.seed)
         if empty:
-            print_note(f"{descriptors}: {plural(empty, 'row')} without tags left out")
+            print_note(f"{plan.descriptors}: {plural(empty, 'row')} without tags left out")
         return DescriptorFibs([*shortest_path_trees(graph, roots)], sets)
     raise InputError("no receivers given", hint="give exactly one of --rules FILE and --descriptors FILE")
 

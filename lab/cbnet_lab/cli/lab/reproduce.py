@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import StepReport, plural, print_json, results_console, step_progress
-from cbnet.cli.options import argument, flag, option
+from cbnet.cli.options import JSON, argument, flag, option
 from cbnet.errors import CbnetError, InputError
 from cbnet_lab.bench.plan_options import MASTER, REMOTE, seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
-from cbnet_lab.cli.bench.plan_command import plan_function, print_results
+from cbnet_lab.cli.bench.plan_command import print_results
 from cbnet_lab.experiments.experiment import Scale
 
 if TYPE_CHECKING:
@@ -36,10 +36,7 @@ _SPARK: dict[Scale, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class ReproductionPlan:
-    """Run the experiments of the papers, check each claim, and write a report page.
-
-    Example: cbnet lab reproduce 2014 --scale quick -o results
-    """
+    """The options of `cbnet lab reproduce`."""
 
     names: tuple[str, ...] = argument((), "", "Experiments, or papers such as 2014; all by default.", shown=False)
     scale: Scale = option("quick", "", "quick takes minutes, full about an hour; paper uses the papers' ranges.")
@@ -56,7 +53,11 @@ class ReproductionPlan:
     is_listed: bool = flag("List the experiments and exit.", name="--list")
 
 
-def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
+def reproduce(plan: ReproductionPlan, as_json: bool = JSON) -> None:
+    """Run the experiments of the papers, check each claim, and write a report page.
+
+    Example: cbnet lab reproduce 2014 --scale quick -o results
+    """
     from cbnet_lab.experiments.experiment import select_experiments
 
     experiments = select_experiments(plan.names)
@@ -78,9 +79,6 @@ def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
     failed = [outcome.experiment.name for outcome in outcomes if outcome.error is not None]
     if failed:
         raise CbnetError(f"{plural(len(failed), 'experiment')} could not be run: {', '.join(failed)}")
-
-
-reproduce = plan_function(ReproductionPlan, _reproduce)
 
 
 def _outcomes(plan: ReproductionPlan, experiments: Sequence[Experiment], output: Path) -> Iterator[ExperimentOutcome]:

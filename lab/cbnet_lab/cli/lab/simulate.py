@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cbnet.cli.console import plural, print_note, progress_bar
+from cbnet.cli.options import JSON
 from cbnet.errors import CbnetError, InputError
 from cbnet.files import unwritable
 from cbnet_lab.bench.result_table import Cell, ResultTable
-from cbnet_lab.cli.bench.plan_command import plan_function, print_results
+from cbnet_lab.cli.bench.plan_command import print_results
 from cbnet_lab.cli.lab.simulation_plan import SimulationPlan
 
 if TYPE_CHECKING:
@@ -124,14 +125,22 @@ def draw_delivery(path: Path, scheme: Scheme, traffic: Sequence[tuple[int, Messa
         raise unwritable(path, error) from None
 
 
-def _simulate(plan: SimulationPlan, as_json: bool) -> None:
+def simulate(plan: SimulationPlan, as_json: bool = JSON) -> None:
+    """Deliver messages with each scheme, check every delivery, and compare packets, headers and state.
+
+    Example: cbnet lab simulate --topology powerlaw:200 --random receivers=50,filters=3 --messages 1000
+    """
     from cbnet.routing import Network, sweep
+    from cbnet.routing.multitree.policies import HOLDER_CHOICES, holder_choice
     from cbnet.topology import topology as load_graph
     from cbnet_lab.cli.lab import simulation_inputs as inputs
 
     plan.check()
     graph = load_graph(plan.topology, plan.seed, largest=plan.largest)
-    _check_ips(plan.schemes, len(graph))
+    if "ips" in plan.schemes and len(graph) > _MAX_EXACT_NODES:
+        others = ",".join(name for name in plan.schemes if name != "ips") or "psf,pif,drp"
+        problem = f"ips supports at most {_MAX_EXACT_NODES:,} nodes, not {len(graph):,}"
+        raise InputError(problem, hint=f"write --scheme {others}")
     if plan.rules is not None:
         receivers = inputs.read_receivers(plan.rules, graph)
     else:
@@ -141,7 +150,10 @@ def _simulate(plan: SimulationPlan, as_json: bool) -> None:
     traffic = [(rng.choice(network.senders), message) for message in _messages(plan, network)]
     sources = [node for node, _ in traffic]
     if plan.pull:
-        show_pulls([_pull(plan, network, name, traffic) for name in _choices(plan.choice)], plan.topology, as_json)
+        choices = [*dict.fromkeys(plan.choice or HOLDER_CHOICES)]
+        for name in choices:
+            holder_choice(name)  # raises an error for an unknown one
+        show_pulls([_pull(plan, network, name, traffic) for name in choices], plan.topology, as_json)
         return
     schemes = plan.build(network, sources)
     if plan.draw is not None:  # first, so that a drawing that cannot be written is known before a long run
@@ -163,17 +175,6 @@ def _simulate(plan: SimulationPlan, as_json: bool) -> None:
         raise InputError("treeheader: the filters are so full that packets loop", hint=hint)
     if wrong:
         raise CbnetError(f"messages were missed or looped by {', '.join(wrong)}: please report this")
-
-
-simulate = plan_function(SimulationPlan, _simulate)
-
-
-def _check_ips(names: Sequence[str], nodes: int) -> None:
-    if "ips" in names and nodes > _MAX_EXACT_NODES:
-        others = ",".join(name for name in names if name != "ips") or "psf,pif,drp"
-        raise InputError(
-            f"ips supports at most {_MAX_EXACT_NODES:,} nodes, not {nodes:,}", hint=f"write --scheme {others}"
-        )
 
 
 def _messages(plan: SimulationPlan, network: Network) -> list[Message]:
@@ -204,15 +205,6 @@ def _row(scheme: Scheme, totals: Totals, seed: int) -> dict[str, Any]:
         "state_bits_formula": None if formula is None else round(formula),
         "state_bits_estimated": sample is not None and scheme.name not in _ALWAYS_EXACT,
     }
-
-
-def _choices(text: str | None) -> list[str]:
-    from cbnet.routing.multitree.policies import HOLDER_CHOICES, holder_choice
-
-    names = list(HOLDER_CHOICES) if text is None else [*dict.fromkeys(name.strip() for name in text.split(","))]
-    for name in names:
-        holder_choice(name)  # raises an error for an unknown one
-    return names
 
 
 def _pull(

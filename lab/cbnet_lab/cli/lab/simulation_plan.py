@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from cbnet.cli.options import GRAPH, flag, option
 from cbnet.errors import FileError, InputError
 from cbnet.files import read_text
-from cbnet_lab.bench.plan_options import seed
+from cbnet_lab.bench.plan_options import names, seed
 
 if TYPE_CHECKING:
     from cbnet.language import Predicate
@@ -41,10 +41,7 @@ _EFFECTS = {
 
 @dataclass(frozen=True)
 class SimulationPlan:
-    """Deliver messages with each scheme, check every delivery, and compare packets, headers and state.
-
-    Example: cbnet lab simulate --topology powerlaw:200 --random receivers=50,filters=3 --messages 1000
-    """
+    """The options of `cbnet lab simulate`."""
 
     topology: str = option(..., "GRAPH", GRAPH, name="--topology -t", shown=False)
     scheme: str = option("psf,ips,pif,drp", "NAME,...", "Routing schemes, separated by commas.")
@@ -68,9 +65,10 @@ class SimulationPlan:
         None, "K", "multitree: trees rooted at the K nodes that send the most messages.", shown=False, least=1
     )
     pull: bool = flag("Send messages as requests to nodes whose rules are offers (multitree).")
-    choice: str | None = option(
-        None, "NAME,...", "--pull: how a router chooses a holder: nearest, random or least.", shown="all three"
-    )
+    choice: tuple[str, ...] | None = option(
+        None, "NAME,...", "--pull: how a router chooses a holder: nearest, random or least.", parse=names,
+        shown="all three",
+    )  # fmt: skip
     ideal: bool = flag("Check which deliveries to at most 10 nodes are ideal.")
     domains: str | None = option(None, "N|FILE", "domains: number of domains, or a file.", shown="√n")
     outside: str | None = option(
@@ -112,13 +110,13 @@ class SimulationPlan:
         """Return the schemes. sources: of all messages, of which --producers takes the most frequent."""
         from cbnet.routing import scheme
 
-        names, popular = self.schemes, self.popular(sources)
-        kinds = {name: scheme(name) for name in names}  # raises an error for an unknown name before anything is built
+        popular = self.popular(sources)
+        kinds = {name: scheme(name) for name in self.schemes}  # raises an error before anything is built
         own: dict[str, Callable[[Network], Scheme]] = {
             "drp": self._drp, "multitree": lambda network: self.multitree(network, popular),
             "domains": self._domains, "treeheader": self._tree_header,
         }  # fmt: skip
-        return [(own.get(name) or kinds[name])(network) for name in names]
+        return [own.get(name, kind)(network) for name, kind in kinds.items()]
 
     def _drp(self, network: Network) -> Scheme:
         from cbnet.routing.schemes.drp import Drp

@@ -3,43 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cbnet.cli.console import plural, progress_bar
-from cbnet.cli.options import GRAPH, argument, flag, option
+from cbnet.cli.options import GRAPH, JSON, argument, flag, option
 from cbnet_lab.bench.plan_options import seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
-from cbnet_lab.cli.bench.plan_command import plan_function, print_results
+from cbnet_lab.cli.bench.plan_command import print_results
 
 Row: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class TopologyPlan:
+def topology(
+    graph: str = argument(..., "GRAPH", GRAPH, shown=False),
+    seed: int = seed("Seed of a random graph."),
+    sources: int = option(500, "N", "Number of random nodes to measure from, at most all."),
+    largest: bool = flag("Use the largest component of a disconnected graph."),
+    as_json: bool = JSON,
+) -> None:
     """Show the size, degrees, distances and central nodes of a graph.
 
     Example: cbnet lab topology powerlaw:200
     """
-
-    graph: str = argument(..., "GRAPH", GRAPH, shown=False)
-    seed: int = seed("Seed of a random graph.")
-    sources: int = option(500, "N", "Number of random nodes to measure from, at most all.")
-    largest: bool = flag("Use the largest component of a disconnected graph.")
-
-
-def _summarise(plan: TopologyPlan, as_json: bool) -> None:
     from cbnet.topology import topology as load_graph
     from cbnet.topology.summary import summarise
 
-    graph = load_graph(plan.graph, plan.seed, largest=plan.largest, connected=False)
+    loaded = load_graph(graph, seed, largest=largest, connected=False)
     with progress_bar() as bar:
-        summary = summarise(graph, sources=plan.sources, seed=plan.seed, track=bar.track)
-    head = f"{plan.graph}: {plural(summary['nodes'], 'node')}, {plural(summary['edges'], 'edge')}\n"
-    print_results([{"graph": plan.graph, **summary}], [head, *_tables(summary)], as_json=as_json)
-
-
-topology = plan_function(TopologyPlan, _summarise)
+        summary = summarise(loaded, sources=sources, seed=seed, track=bar.track)
+    head = f"{graph}: {plural(summary['nodes'], 'node')}, {plural(summary['edges'], 'edge')}\n"
+    print_results([{"graph": graph, **summary}], [head, *_tables(summary)], as_json=as_json)
 
 
 def _tables(summary: Row) -> Iterator[ResultTable[Row]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbnet.cli.console import plural
-from cbnet.cli.options import GRAPH, flag, option
+from cbnet.cli.options import GRAPH, JSON, flag, option
 from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
-from cbnet_lab.cli.bench.plan_command import plan_function, print_results
+from cbnet_lab.cli.bench.plan_command import print_results
 from cbnet_lab.cli.lab.reproduce import print_findings
 from cbnet_lab.experiments.curves import Row, as_table
 
@@ -32,10 +32,7 @@ _PERCENTILES: dict[str, Cell[Row]] = {
 
 @dataclass(frozen=True)
 class TreesPlan:
-    """Measure the path lengths, trees per interface and link load of k trees.
-
-    Example: cbnet lab trees --topology aslike:1000 --k 1,8
-    """
+    """The options of `cbnet lab trees`."""
 
     topology: str = option(..., "GRAPH", GRAPH, name="--topology -t", shown=False)
     k: str = option("1,8,16,32,64,128", "K,...", "Numbers of trees, separated by commas.")
@@ -48,7 +45,11 @@ class TreesPlan:
     seed: int = seed("Seed of the graph and the roots.")
 
 
-def _show(plan: TreesPlan, as_json: bool) -> None:
+def trees(plan: TreesPlan, as_json: bool = JSON) -> None:
+    """Measure the path lengths, trees per interface and link load of k trees.
+
+    Example: cbnet lab trees --topology aslike:1000 --k 1,8
+    """
     from cbnet.topology import topology as load_graph
 
     ks, rules = _numbers(plan.k), _rules(plan.ties)
@@ -75,9 +76,6 @@ def _findings(graph: Graph, members: Sequence[Row], plan: TreesPlan) -> list[Fin
     arrow = {name: as_table(each) for name, each in tables.items()}
     names = ("2014-figure-5", "2014-link-load")
     return [finding for name in names for finding in load_experiment(name).findings(arrow, None)]
-
-
-trees = plan_function(TreesPlan, _show)
 
 
 def _numbers(text: str) -> list[int]:
