@@ -35,6 +35,7 @@ from typing import Any, Final
 import nats
 import numpy as np
 
+from cbnet.cli.console import plural
 from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.async_subscription import DurableDelivery
@@ -46,7 +47,7 @@ from cbnet.network.transport.event_loop import run as run_async
 from cbnet_lab.bench.plans import DurablePlan, Report
 from cbnet_lab.bench.postgres_server import PostgresServer
 from cbnet_lab.bench.processes import ServerProcess, ServerSetup, nats_program, running_server
-from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.bench.result_table import Cell, ResultTable, shown, shown_columns
 from cbnet_lab.bench.router.router_client import RawLink, RouterClient
 from cbnet_lab.bench.router.servers import SERVERS
 from cbnet_lab.bench.router.wire_formats import NatsFormat
@@ -56,7 +57,6 @@ PREDICATE: Final = "x > 0"  # of the subscriber at routers
 _CONTENT: Final[dict[str, Any]] = {"x": 1}
 _PUBLISH_TIMEOUT = 60.0  # seconds
 _SUBJECT, _INBOX, _STREAM = "bench", "_INBOX.bench", "BENCH"
-_READ_TIMEOUT = 20.0  # timeout for the next stored message, in seconds
 _NAME = "bench"  # of the durable subscriptions
 _PATIENT: dict[str, Any] = {"heartbeat": 10.0, "dead": 30.0, "silence": 60.0}  # a busy machine is not a failure
 _WAIT = 20.0  # timeout for the next stored message, in seconds
@@ -172,7 +172,7 @@ def stored_in_stream(port: int, count: int) -> list[int]:
         numbers: list[int] = []
         try:
             while len(numbers) < count:
-                numbers.append(number_of((await consumer.next_msg(_READ_TIMEOUT)).data))
+                numbers.append(number_of((await consumer.next_msg(_WAIT)).data))
         except nats.errors.TimeoutError:  # no more messages
             pass
         await client.close()
@@ -181,21 +181,21 @@ def stored_in_stream(port: int, count: int) -> list[int]:
     return run_async(read())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PublishingResult:
     """Measurements of one method of publishing."""
 
-    name: str
+    name: str = shown("server")
     servers: int
     is_acknowledged: bool
-    subscriptions: int  # that match all messages
-    messages_per_s: int  # of the best round
-    cpu_us_per_message: float  # of all servers, in the best round
-    p50_ms: float  # of messages sent one at a time
-    p99_ms: float
-    loaded_p50_ms: float  # with many messages in flight
-    read_us_per_message: float | None  # processor time of all servers to deliver a message and to acknowledge it
-    bytes_per_message: float | None  # on disk
+    subscriptions: int = shown("subscriptions")  # that match all messages
+    messages_per_s: int = shown("messages/s")  # of the best round
+    cpu_us_per_message: float = shown("CPU µs/message")  # of all servers, in the best round
+    p50_ms: float = shown("p50 ms")  # of messages sent one at a time
+    p99_ms: float = shown("p99 ms")
+    loaded_p50_ms: float = shown("p50 ms of many")  # with many messages in flight
+    read_us_per_message: float | None = shown("to read")  # processor time of all servers to deliver and acknowledge it
+    bytes_per_message: float | None = shown("bytes on disk")
     messages: int
     problem: str | None
 
@@ -260,7 +260,7 @@ class AcknowledgedRival:
     def result(self) -> PublishingResult:
         """Read back all acknowledged messages, and return the measurements."""
         numbers = list(range(1, self.published + 1))
-        size = None if self.folder is None else _size(self.folder) / self.published
+        files = [] if self.folder is None else [*self.folder.rglob("journal.sqlite*")]
         cpu = cpu_meter(self.pids)
         stored = numbers if self.stored is None else self.stored(self.published)
         read = None if self.stored is None else sum(cpu()) * 1e6 / self.published
@@ -276,7 +276,7 @@ class AcknowledgedRival:
             p99_ms=float(np.percentile(self.latencies, 99)),
             loaded_p50_ms=float(np.percentile(self.loaded, 50)),
             read_us_per_message=read,
-            bytes_per_message=size,
+            bytes_per_message=sum(path.stat().st_size for path in files) / self.published if files else None,
             messages=self.published,
             problem=None if stored == numbers else wrong,
         )
@@ -286,10 +286,10 @@ def run(plan: DurablePlan, report: Report) -> Iterator[PublishingResult]:
     """Measure all methods in turn."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-bench-")))
-        rivals = [rival for size in (1, 3) for rival in _plain(stack, size)]
-        rivals += [_durable(stack, 1, folder / str(count), count) for count in plan.subscriptions]
-        rivals.append(_durable(stack, 3, folder / "chain", 1))
-        rivals.append(_durable(stack, 1, stack.enter_context(PostgresServer()).uri, 1))
+        rivals = [_routers(stack, size, None) for size in (1, 3)]
+        rivals += [_routers(stack, 1, folder / str(count), count) for count in plan.subscriptions]
+        rivals.append(_routers(stack, 3, folder / "chain"))
+        rivals.append(_routers(stack, 1, stack.enter_context(PostgresServer()).uri))
         rivals += _nats(stack)
         for rival in rivals:
             stack.callback(rival.close)
@@ -305,64 +305,32 @@ def run(plan: DurablePlan, report: Report) -> Iterator[PublishingResult]:
 def tables(plan: DurablePlan, rows: Sequence[PublishingResult]) -> Iterator[str | ResultTable[PublishingResult]]:
     """Yield the speed and latency of each method."""
     yield f"{SERVERS['nats'].version()}: answers before it syncs its file, unless synced"
-    title = f"{plan.messages:,} messages of {plan.payload_bytes:,} bytes, best of {plan.rounds} rounds"
-    yield ResultTable(title, rows, {
-        "server": "name",
-        "subscriptions": "subscriptions",
-        "answered when": lambda row: "stored" if row.is_acknowledged else "delivered",
-        "messages/s": "messages_per_s",
-        "CPU µs/message": "cpu_us_per_message",
-        "to read": "read_us_per_message",
-        "bytes on disk": "bytes_per_message",
-        "p50 ms": "p50_ms",
-        "p99 ms": "p99_ms",
-        f"p50 ms of {plan.window}": "loaded_p50_ms",
-    })  # fmt: skip
+    title = f"{plan.messages:,} messages of {plan.payload_bytes:,} bytes, one or {plan.window} in flight"
+    answered: dict[str, Cell[PublishingResult]] = {
+        "answered when": lambda row: "stored" if row.is_acknowledged else "delivered"
+    }
+    yield ResultTable(f"{title}, best of {plan.rounds} rounds", rows, shown_columns(PublishingResult) | answered)
 
 
-def _plain(stack: ExitStack, size: int) -> Iterator[AcknowledgedRival]:
-    """Start routers in a chain for plain messages."""
-    network = _network(stack, size, None)
-    first, *_, last = network.addresses.values() if size > 1 else [*network.addresses.values()] * 2
-    yield AcknowledgedRival(_name(size), RouterLink(first, last), [*network.pids.values()], None)
-
-
-def _durable(stack: ExitStack, size: int, journals: Path | str, subscriptions: int) -> AcknowledgedRival:
-    """Start routers in a chain, with durable subscriptions at the last one."""
-    network = _network(stack, size, journals)
-    first, last = network.addresses["a"], network.addresses["abc"[size - 1]]
-    with connect(str(last)) as client:
-        for number in range(subscriptions):
-            client.subscribe(PREDICATE, durable=f"{_NAME}-{number}", wait=number == subscriptions - 1)
-    stored = partial(_stored, str(last))
-    is_folder = isinstance(journals, Path)
-    name = _name(size) if is_folder else f"{_name(size)}, PostgreSQL"
-    link = RouterLink(first, None, subscriptions)
-    return AcknowledgedRival(
-        name=name,
-        link=link,
-        pids=[*network.pids.values()],
-        stored=stored,
-        subscriptions=subscriptions,
-        folder=journals if isinstance(journals, Path) else None,
-    )
-
-
-def _network(stack: ExitStack, size: int, journals: Path | str | None) -> ProcessNetwork:
+def _routers(stack: ExitStack, size: int, journals: Path | str | None, subscriptions: int = 1) -> AcknowledgedRival:
+    """Start routers in a chain, with durable subscriptions at the last one; for plain messages without journals."""
     names = "abc"[:size]
     settings = [Settings(name, **_PATIENT) for name in names]
     network = stack.enter_context(ProcessNetwork(settings, list(pairwise(names)), journals=journals))
     network.wait()
-    return network
-
-
-def _name(size: int) -> str:
-    return f"cbnet, {size} router{'s' if size > 1 else ''}"
-
-
-def _size(folder: Path) -> int:
-    """Return the size of all files of journals in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("journal.sqlite*"))
+    first, last = (network.addresses[name] for name in (names[0], names[-1]))
+    if journals is not None:
+        with connect(str(last)) as client:
+            for number in range(subscriptions):
+                client.subscribe(PREDICATE, durable=f"{_NAME}-{number}", wait=number == subscriptions - 1)
+    return AcknowledgedRival(
+        name=f"cbnet, {plural(size, 'router')}{', PostgreSQL' if isinstance(journals, str) else ''}",
+        link=RouterLink(first, last if journals is None else None, subscriptions),
+        pids=[*network.pids.values()],
+        stored=None if journals is None else partial(_stored, str(last)),
+        subscriptions=subscriptions,
+        folder=journals if isinstance(journals, Path) else None,
+    )
 
 
 def _stored(address: str, count: int) -> list[int]:

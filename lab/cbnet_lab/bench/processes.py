@@ -124,7 +124,10 @@ class ServerProcess:
     def wait(self) -> None:
         """Wait until the server listens."""
         end = time.monotonic() + _START_TIMEOUT
-        while not _listens(self.port):
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
             if self.process.poll() is not None or time.monotonic() > end:
                 raise CbnetError(f"{self.setup.command[0]} did not start: {self._last_line()}")
             time.sleep(0.05)
@@ -161,8 +164,3 @@ def running_server(setup: ServerSetup, port: int) -> Iterator[ServerProcess]:
             with suppress(ProcessLookupError):  # all its children have ended, too
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0

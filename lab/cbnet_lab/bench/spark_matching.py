@@ -197,17 +197,14 @@ def _session(given: SparkPlan, master: str) -> AbstractContextManager[SparkSessi
     return borrowed_session("cbnet bench", master=master, conf=given.conf)
 
 
-def _folder(given: SparkPlan) -> Path:
-    return Path(given.folder or ".")
-
-
 def _kinds(given: SparkPlan, master: str) -> list[pa.Table]:
     """Return the records of each kind, read by Spark once and kept in the folder."""
+    folder = Path(given.folder or ".")
     paths = {"flights": given.flights, "stockquotes": given.quotes}  # by preset
-    files = {preset: _folder(given) / f"{preset}.parquet" for preset, path in paths.items() if path is not None}
+    files = {preset: folder / f"{preset}.parquet" for preset, path in paths.items() if path is not None}
     if not files:
         raise InputError("no records to match", hint="give --flights, --quotes or both")
-    _folder(given).mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     if not all(file.exists() for file in files.values()):
         with _session(given, master) as spark:
             for preset, file in files.items():
@@ -217,7 +214,7 @@ def _kinds(given: SparkPlan, master: str) -> list[pa.Table]:
 
 
 def _records(given: SparkPlan, kinds: list[pa.Table], count: int) -> Path:
-    folder = _folder(given) / f"records-{count}"
+    folder = Path(given.folder or ".", f"records-{count}")
     if not (folder / "done").exists():
         write_records(kinds, count, folder, given.seed)
         (folder / "done").touch()
@@ -225,7 +222,7 @@ def _records(given: SparkPlan, kinds: list[pa.Table], count: int) -> Path:
 
 
 def _filters(given: SparkPlan, kinds: list[pa.Table], count: int) -> pa.Table:
-    file = _folder(given) / f"filters-{count}-{given.seed}.parquet"
+    file = Path(given.folder or ".", f"filters-{count}-{given.seed}.parquet")
     if not file.exists():
         together = pa.concat_tables(kinds, promote_options="default")
         rows = np.random.default_rng(given.seed).integers(together.num_rows, size=_SAMPLE)
@@ -237,7 +234,7 @@ def _filters(given: SparkPlan, kinds: list[pa.Table], count: int) -> pa.Table:
 
 
 def _table(given: SparkPlan, kinds: list[pa.Table], count: int) -> Path:
-    file = _folder(given) / f"table-{count}-{given.seed}.cbt"
+    file = Path(given.folder or ".", f"table-{count}-{given.seed}.cbt")
     if not file.exists():
         Table.from_arrow(_filters(given, kinds, count)).save(file)
     return file
@@ -263,14 +260,10 @@ def speed(given: SparkPlan, masters: Sequence[str], report: Report) -> Iterator[
                     bare.append(bare_pass(given.filters, records, opened))
         yield from (min(rounds, key=lambda one: one.seconds) for rounds in (bare, passes) if rounds)
     report("two independent processes")
-    yield SpeedBound(_calibrate(records, table), checked)
-
-
-def _calibrate(records: Path, table: Path) -> float:
     first = pq.read_table(sorted(records.glob("*.parquet"))[0]).slice(0, _CALIBRATION).drop_columns([KEY])
     with matching_processes(table, first.combine_chunks().to_batches()[0]) as methods:
         best = best_of_rounds(methods, 0.5)
-    return best[ONE] / best[TWO]
+    yield SpeedBound(best[ONE] / best[TWO], checked)
 
 
 def rivals(given: SparkPlan, master: str, report: Report) -> Iterator[RivalTime]:

@@ -47,7 +47,9 @@ def run(plan: MinimalPlan, report: Report) -> Iterator[MinimalResult]:
         kept = minimal(column)
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     report("checking a sample")
-    rows = _sample_rows(plan.sets, kept, plan.sample, plan.seed)
+    rng = np.random.default_rng(plan.seed)
+    half = rng.choice(kept, min(len(kept), plan.sample // 2), replace=False)  # the others from all sets
+    rows = np.unique(np.append(half, rng.integers(plan.sets, size=plan.sample - plan.sample // 2)))
     equal = bool((are_minimal(column, rows) == np.isin(rows, kept)).all())
     problem = None if equal else "sets of the sample; please report this"
     yield MinimalResult(
@@ -68,13 +70,6 @@ def tables(_plan: MinimalPlan, rows: Sequence[MinimalResult]) -> Iterator[Result
         "sets checked": "checked",
         "right": "equal",
     }, is_list=True)  # fmt: skip
-
-
-def _sample_rows(sets: int, kept: NDArray[np.int64], count: int, seed: int) -> NDArray[np.int64]:
-    """Return rows to check: half of them from the kept ones, half from all."""
-    rng = np.random.default_rng(seed)
-    half = rng.choice(kept, min(len(kept), count // 2), replace=False)
-    return np.unique(np.append(half, rng.integers(sets, size=count - count // 2)))
 
 
 def are_minimal(sets: pa.ListArray, rows: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ for each router, and every router holds all filters.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -153,13 +153,13 @@ def _measure(
         network.wait(_START)
         _settle(network)
         clients = [stack.enter_context(connect(str(address))) for address in network.addresses.values()]
-        before = _cost(statuses_of(network, _START))
+        before = _cost(statuses_of(network, _START).values())
         report(f"announcing {traffic.filters:,} filters")
         with ThreadPoolExecutor(len(clients)) as threads:
             start, cpu_since = time.perf_counter(), cpu_meter(list(network.pids.values()))
             subscriptions = list(threads.map(_subscribe, clients, traffic.subscribers))
             seconds, cpu = time.perf_counter() - start, cpu_since()
-        after = statuses_of(network, _START)
+        after = [*statuses_of(network, _START).values()]
         reconnects = sum(client.reconnects for client in clients)
         memory = [psutil.Process(pid).memory_info().rss / 1e6 for pid in network.pids.values()]
         report(f"publishing {len(traffic.contents):,} messages")
@@ -181,7 +181,7 @@ def _measure(
 def _settle(network: ProcessNetwork) -> None:
     """Wait until no router keeps an earlier version of the topology, on whose trees it would announce, too."""
     end = time.monotonic() + _START
-    while any(status.versions > 1 for status in statuses_of(network, _START)):
+    while any(status.versions > 1 for status in statuses_of(network, _START).values()):
         if time.monotonic() > end:
             raise CbnetError(f"routers that keep earlier versions of the topology after {_START:g} s")
         time.sleep(_POLL)
@@ -208,7 +208,7 @@ def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> li
     return received
 
 
-def _cost(found: Sequence[Status]) -> AnnouncementCost:
+def _cost(found: Collection[Status]) -> AnnouncementCost:
     """Return the announcement traffic of the routers so far."""
     frames, filters = (
         sum(status.counters.get(event, 0) for status in found) for event in (Event.ANNOUNCES_SENT, Event.FILTERS_SENT)

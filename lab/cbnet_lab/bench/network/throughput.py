@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Status, statuses
@@ -146,18 +147,21 @@ def matching_share(seconds: float | None, servers: Sequence[float]) -> float | N
     return seconds / used if seconds is not None and used >= _MIN_CPU_SECONDS else None
 
 
-def statuses_of(network: ProcessNetwork, timeout: float = 10.0) -> list[Status]:
-    """Return the status of all running routers."""
-    running = {name: address for name, address in network.addresses.items() if name not in network.exit_codes}
-    found = statuses(running, timeout=timeout)
-    if len(found) < len(running):
-        raise CbnetError(f"no answer from routers {', '.join(sorted(running.keys() - found.keys()))}")
-    return [*found.values()]
+def statuses_of(network: ProcessNetwork, timeout: float = 10.0, **access: Any) -> dict[str, Status]:
+    """Return the status of all running routers, by name; access: TLS and the token, if they need them."""
+    failed: list[str] = []
+    found = statuses(
+        {name: network.addresses[name] for name in network.pids}, timeout=timeout,
+        on_failure=lambda name, error: failed.append(f"{name}: {error}"), **access,
+    )  # fmt: skip
+    if failed:
+        raise CbnetError(f"routers do not answer: {'; '.join(failed)}")
+    return found
 
 
 def counters_of(network: ProcessNetwork) -> Counter[str]:
     """Return the sum of the counters of all running routers."""
-    return sum((Counter(status.counters) for status in statuses_of(network)), Counter[str]())
+    return sum((Counter(status.counters) for status in statuses_of(network).values()), Counter[str]())
 
 
 def traffic_of(plan: NetworkBenchPlan) -> Traffic:

@@ -18,14 +18,12 @@ from typing import Any, Final, NamedTuple
 
 import psutil
 
-from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, Tls
-from cbnet.network.client.router_status import statuses
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Status
 from cbnet.network.security.record_signatures import new_key_pair
 from cbnet.network.security.tokens import new_token
+from cbnet_lab.bench.network.throughput import statuses_of
 from cbnet_lab.bench.router.router_client import ClientAccess
 from cbnet_lab.bench.router.servers import Certificate, new_certificate
 from cbnet_lab.faults.driver.router_output import RouterOutput
@@ -73,63 +71,47 @@ class SecureRing(ExitStack):
             "certificate": certificate.file, "key": certificate.key, "authority": certificate.file,
             "routers": (*ROUTERS, OUTSIDER), "clients": accounts,
         }  # fmt: skip
-        self._output = self.enter_context(RouterOutput(is_shown=False))
-        self._network = ProcessNetwork(
+        keys = {name: new_key_pair(name) for name in ROUTERS}
+        for name, pair in keys.items():
+            (folder / f"{name}.key").write_text(pair.private)
+        public = {name: pair.public for name, pair in keys.items()}
+        self.output = self.enter_context(RouterOutput(is_shown=False))
+        self.network = ProcessNetwork(
             [Settings(name, history=HISTORY if name == ATTACKED else None) for name in ROUTERS],
             [*zip(ROUTERS, ROUTERS[1:] + ROUTERS[0], strict=True)],
             journals=folder / "journals",
             http=True,
-            security=_with_keys(policy, folder),
-            stderr=self._output.file,
+            security={
+                name: {**policy, "signing_key": str(folder / f"{name}.key"), "public_keys": public} for name in ROUTERS
+            },
+            stderr=self.output.file,
         )  # fmt: skip
-        self.enter_context(self._network)
-        ports = {name: address.port for name, address in self._network.addresses.items()}
+        self.enter_context(self.network)
+        ports = {name: address.port for name, address in self.network.addresses.items()}
         self.target = AttackedRing(
-            ports, self._network.http_addresses, certificate, {name: each.token for name, each in tokens.items()}
+            ports, self.network.http_addresses, certificate, {name: each.token for name, each in tokens.items()}
         )
         self.wait()
 
     def wait(self) -> None:
         """Wait until every running router knows all others."""
-        self._network.wait(_START, tls=self._tls, token=self.target.tokens["operator"])
-
-    def kill(self, router: str) -> None:
-        """Kill a router."""
-        self._network.kill(router)
-
-    def start(self, router: str) -> None:
-        """Start a router that was killed."""
-        self._network.start(router)
+        self.network.wait(_START, tls=self._tls, token=self.target.tokens["operator"])
 
     def memory_mb(self) -> dict[str, float]:
         """Return the memory of each running router."""
         found = {}
-        for name, pid in [*self._network.pids.items()]:
+        for name, pid in [*self.network.pids.items()]:
             try:
                 found[name] = psutil.Process(pid).memory_info().rss / 1e6
             except psutil.NoSuchProcess:
                 continue
         return found
 
-    def tracebacks(self) -> int:
-        """Return the number of tracebacks that routers have written."""
-        return len(self._output.tracebacks())
-
     def dead_links(self) -> Counter[tuple[str, int]]:
         """Return the number of links closed since a neighbour was silent, by router and incarnation."""
-        dead = {(name, each.incarnation): each.counters.get(Event.LINKS_DEAD, 0) for name, each in self._statuses()}
+        found = statuses_of(self.network, _START, tls=self._tls, token=self.target.tokens["operator"])
+        dead = {(name, each.incarnation): each.counters.get(Event.LINKS_DEAD, 0) for name, each in found.items()}
         return Counter(dead)
-
-    def _statuses(self) -> Iterable[tuple[str, Status]]:
-        asked = {name: self._network.addresses[name] for name in self._network.pids}
-        failed: list[str] = []
-        found = statuses(
-            asked, tls=self._tls, token=self.target.tokens["operator"], timeout=_START,
-            on_failure=lambda name, error: failed.append(f"{name}: {error}"),
-        )  # fmt: skip
-        if failed:
-            raise CbnetError(f"routers do not answer: {'; '.join(failed)}")
-        return found.items()
 
     @property
     def probed(self) -> Sequence[ClientAccess]:
@@ -139,12 +121,3 @@ class SecureRing(ExitStack):
     @property
     def _tls(self) -> Tls:
         return Tls(self.target.certificate.file)
-
-
-def _with_keys(policy: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the policy of each router, with a key for its records, and the public keys of all."""
-    keys = {name: new_key_pair(name) for name in ROUTERS}
-    for name, pair in keys.items():
-        (folder / f"{name}.key").write_text(pair.private)
-    public = {name: pair.public for name, pair in keys.items()}
-    return {name: {**policy, "signing_key": str(folder / f"{name}.key"), "public_keys": public} for name in ROUTERS}

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import psutil
@@ -123,14 +123,6 @@ def tables(plan: AttacksPlan, rows: Sequence[AttackResult]) -> Iterator[str | Re
         yield from (f"    {'BROKEN' if row.is_timed else 'not judged'}: {text}" for text in row.late)
 
 
-class _Probes(NamedTuple):
-    """The messages of the prober in some time."""
-
-    sent: dict[int, float]  # time by number
-    failures: Sequence[str]
-    connect_ms: float
-
-
 class AttackTrial(ExitStack):
     """A ring, a prober and an attacker, for one attack after another."""
 
@@ -153,7 +145,7 @@ class AttackTrial(ExitStack):
         self._take()  # the messages of before do not count
         report(f"{name}: before the attack")
         load, _ = os.getloadavg()[0], psutil.cpu_percent()
-        memory, dead, tracebacks = _MemoryWatch(ring), ring.dead_links(), ring.tracebacks()
+        memory, dead, tracebacks = _MemoryWatch(ring), ring.dead_links(), len(ring.output.tracebacks())
         time.sleep(_BEFORE * seconds)
         before, busy = self._take(), psutil.cpu_percent() / 100
         with memory:
@@ -185,7 +177,7 @@ class AttackTrial(ExitStack):
             memory_peak_mb=memory.peak,
             memory_after_mb=memory.after,
             dead_links=sum(-count for count in dead.values() if count < 0),
-            tracebacks=ring.tracebacks() - tracebacks,
+            tracebacks=len(ring.output.tracebacks()) - tracebacks,
             recovery_s=recovery,
             did=dict(outcome.did),
             told=dict(outcome.told),
@@ -209,47 +201,47 @@ class AttackTrial(ExitStack):
         event = self._attacker.receive(timeout)
         if isinstance(event, tuple):
             act, router = event
-            (self._ring.kill if act == "kill" else self._ring.start)(router)
+            (self._ring.network.kill if act == "kill" else self._ring.network.start)(router)
             self._ring.wait()
             self._attacker.send("done")
         return event
 
     # --- the prober
 
-    def _take(self) -> _Probes:
+    def _take(self) -> Probed:
         """Return what was sent since the last call, and record what was received."""
         probed: Probed = self._prober.call(True)
         self._checker.add(*probed.events())
         for number, at in probed.received:
             self._received.setdefault(number, at)
-        return _Probes(dict(probed.sent), probed.failures, probed.waits.connect_ms)
+        return probed
 
-    def _recover(self, quiet: float) -> tuple[float | None, list[_Probes]]:
+    def _recover(self, quiet: float) -> tuple[float | None, list[Probed]]:
         """Wait until all messages arrive in time again, for a while; return the seconds, and what was sent."""
         began = late = time.monotonic()
-        taken: list[_Probes] = []
+        taken: list[Probed] = []
         while (now := time.monotonic()) - late < quiet:
             if now - began > _RECOVERY:
                 return None, taken
             time.sleep(_POLL)
             taken.append(self._take())
-            sent = {number: at for each in taken for number, at in each.sent.items()}
+            sent = {number: at for each in taken for number, at in each.sent}
             late = max(late, last_late(sent, self._received, time.monotonic()))
         return round(late - began, 2), taken
 
-    def _end(self, taken: Sequence[_Probes]) -> int:
+    def _end(self, taken: Sequence[Probed]) -> int:
         """Wait for the messages in flight; return the number of lost ones."""
         end = time.monotonic() + _END
-        sent = {number for each in taken for number in each.sent}
+        sent = {number for each in taken for number, _ in each.sent}
         while (missing := sent - self._received.keys()) and time.monotonic() < end:
             time.sleep(_POLL)
             self._take()
         return len(missing)
 
-    def _latencies(self, probes: _Probes) -> Latencies:
-        found = [1000 * (self._received[number] - at) for number, at in probes.sent.items() if number in self._received]
+    def _latencies(self, probed: Probed) -> Latencies:
+        found = [1000 * (self._received[number] - at) for number, at in probed.sent if number in self._received]
         p50, p99, longest = np.percentile(found, (50, 99, 100)).tolist() if found else (None, None, None)
-        return Latencies(len(probes.sent), p50, p99, longest, probes.connect_ms)
+        return Latencies(len(probed.sent), p50, p99, longest, probed.waits.connect_ms)
 
 
 def last_late(sent: Mapping[int, float], received: Mapping[int, float], now: float) -> float:
@@ -273,7 +265,7 @@ class _MemoryWatch:
         self._is_over = threading.Event()
         self._first = ring.memory_mb()
         self._peak = dict(self._first)
-        self._last = dict(self._first)
+        self.before = self.peak = self.after = 0.0  # of that router
         self._thread = threading.Thread(target=self._watch, daemon=True, name="cbnet-memory")
 
     def __enter__(self) -> None:
@@ -291,31 +283,14 @@ class _MemoryWatch:
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
         self._thread.join()
-        self._last = self._ring.memory_mb()
+        largest = max(self._peak, key=lambda name: self._peak[name] - self._first[name])
+        self.before, self.peak = self._first[largest], self._peak[largest]
+        self.after = self._ring.memory_mb()[largest]
 
     def _watch(self) -> None:
         while not self._is_over.wait(_SAMPLED):
             for name, megabytes in self._ring.memory_mb().items():
                 self._peak[name] = max(self._peak[name], megabytes)
-
-    @property
-    def _largest(self) -> str:
-        return max(self._peak, key=lambda name: self._peak[name] - self._first[name])
-
-    @property
-    def before(self) -> float:
-        """Memory before."""
-        return self._first[self._largest]
-
-    @property
-    def peak(self) -> float:
-        """Highest memory."""
-        return self._peak[self._largest]
-
-    @property
-    def after(self) -> float:
-        """Memory after."""
-        return self._last[self._largest]
 
 
 def broken_promises(row: AttackResult, attack: Attack, harm: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
