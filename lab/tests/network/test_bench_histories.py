@@ -66,7 +66,7 @@ def test_a_disk_that_loses_a_synced_transaction_is_found(monkeypatch):
     def lose(self, fault):
         log = self.network.journals / fault.of / f"{FILE}-wal"
         data = log.read_bytes()
-        log.write_bytes(data[: committed_end(data) // 2])
+        log.write_bytes(data[: committed_end(log) // 2])
         self.network.start(fault.of)
 
     # Routers that have just started answer after 3 s.

@@ -92,8 +92,10 @@ class Checker:
                 self._subscribe(event)
             case record.UnsubscribeEvent(_, subscription):
                 self._plain.unsubscribe(subscription)
+            case record.ReplayEvent() if event.subscription in self._durable:
+                self._durable[event.subscription].start = event.offset
             case record.ReplayEvent():
-                self._replay(event)
+                self._replays[event.subscription].replay(event)
             case record.ConfirmEvent():
                 self._confirm(event)
             case record.PublishEvent():
@@ -109,7 +111,8 @@ class Checker:
             case record.AcknowledgeEvent():
                 self._durable[event.subscription].acknowledge(event)
             case record.LostEvent():
-                self._lost(event)
+                own = self._subscription(event.subscription)
+                (own if isinstance(own, DurableCheck | ReplayCheck) else self._plain).lost(event)
             case record.RequestEvent():
                 self._requests.request(event)
             case record.AnswerEvent():
@@ -160,12 +163,6 @@ class Checker:
         if isinstance(own, PlainSubscription):
             self._plain.confirm(own, event)
 
-    def _replay(self, event: record.ReplayEvent) -> None:
-        if event.subscription in self._durable:
-            self._durable[event.subscription].start = event.offset
-        else:
-            self._replays[event.subscription].replay(event)
-
     def _receive(self, event: record.ReceiveEvent) -> None:
         self.findings.counts["received"] += 1
         own = self._subscription(event.subscription)
@@ -178,13 +175,6 @@ class Checker:
             if event.router not in ("", router) and event.at - since > _FLIGHT:
                 self.findings.violate("stale", f"{own.text(event)}, sent by {event.router}; {router} holds {own.home}")
             own.receive(event, self._published.get((event.publisher, event.number)))
-
-    def _lost(self, event: record.LostEvent) -> None:
-        own = self._subscription(event.subscription)
-        if isinstance(own, DurableCheck | ReplayCheck):
-            own.lost(event)
-        else:
-            self._plain.lost(event)
 
     # --- faults and receipts
 
@@ -286,37 +276,21 @@ class Checker:
         for each in lacking:
             if not each.is_excused(publish):
                 self.findings.violate("lost", f"{each.name}: {text}, stored at {receipt.at:.2f}")
-        self._check_refusals(text, receipt, [each.home for each in lacking if each.limit])
+        for home, count in Counter(each.home for each in lacking if each.limit).items():
+            if count > (counted := receipt.others.get(home, 0)):
+                self.findings.violate("lost", f"{text}: {count} full subscriptions at {home} lack it, not {counted}")
         least = sum(not each.is_past for each in due)  # the others may still receive messages from the log
         counted = receipt.subscriptions + sum(receipt.others.values())
         if not least <= counted <= sum(each.since <= receipt.at for each in matching):
             self.findings.violate("lost", f"{text}: {counted} subscriptions have stored or refused it, not {least}")
-        self._check_refused(text, publish, receipt, stored)
-
-    def _check_refusals(self, text: str, receipt: record.ReceiptEvent, lacking: Iterable[str]) -> None:
-        """Check that a receipt counts the full subscriptions that lack a message; lacking: their homes."""
-        for home, count in Counter(lacking).items():
-            counted = receipt.others.get(home, 0)
-            if count > counted:
-                self.findings.violate("lost", f"{text}: {count} full subscriptions at {home} lack it, not {counted}")
-
-    def _check_refused(
-        self,
-        text: str,
-        publish: record.PublishEvent,
-        receipt: record.ReceiptEvent,
-        stored: Mapping[str, set[Identity]],
-    ) -> None:
-        """Check that no subscription that has a message is counted as one that refused it."""
+        # No subscription that has a message is counted as one that refused it.
         for home, count in receipt.others.items():
             self.findings.counts["refused by others"] += count
             own = [each for each in self._durable.values() if each.home == home and each.limit]
             having = sum((publish.publisher, publish.number) in stored[each.name] for each in own)
-            matching = sum(each.matches(publish.message) for each in own)
-            if having + count > matching:
-                self.findings.violate(
-                    "refused", f"{text}: {having} of {matching} at {home} have it, {count} refused it"
-                )
+            full = sum(each.matches(publish.message) for each in own)
+            if having + count > full:
+                self.findings.violate("refused", f"{text}: {having} of {full} at {home} have it, {count} refused it")
 
     def _check_log(self, kept: record.KeptEvent) -> None:
         log = LogCheck(kept, self.findings, self._published)

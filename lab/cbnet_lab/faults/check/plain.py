@@ -170,14 +170,13 @@ class PlainCheck:
         state, identity = self._state, (event.publisher, event.number)
         sent = event.at if event.timeout is None else inf
         message = _Message(event, state.is_calm(event.at), state.is_settled, sent)
-        message.due = {name: own.promise for name, own in self.subscriptions.items() if self._is_due(own, event)}
+        for name, own in self.subscriptions.items():
+            is_reached = event.reach is None or own.home in event.reach
+            if own.is_live and not own.is_away and is_reached and own.matches(event.message):
+                message.due[name] = own.promise
         self._messages[identity] = self._open[identity] = message
         if sent < inf:
             heapq.heappush(self._deadlines, (sent + state.begin.delay, identity))
-
-    def _is_due(self, own: PlainSubscription, event: record.PublishEvent) -> bool:
-        is_reached = event.reach is None or own.home in event.reach
-        return own.is_live and not own.is_away and is_reached and own.matches(event.message)
 
     def receipt(self, event: record.ReceiptEvent) -> None:
         """Handle a receipt; a message that is not stored may be missed."""
@@ -212,7 +211,7 @@ class PlainCheck:
             own.promise = ""
         in_flight = self._state.begin.delay if event.in_flight is None else event.in_flight
         for identity, message in [*self._open.items()]:
-            if self._is_complete(identity, message):
+            if all(identity in self.subscriptions[name].received for name in message.due):
                 if message.sent < inf:
                     self._judge(identity)
             elif message.sent >= event.at - in_flight:
@@ -221,9 +220,6 @@ class PlainCheck:
                     name: kind if identity in self.subscriptions[name].received else ""
                     for name, kind in message.due.items()
                 }
-
-    def _is_complete(self, identity: Identity, message: _Message) -> bool:
-        return all(identity in self.subscriptions[name].received for name in message.due)
 
     def advance(self, now: float) -> None:
         """Check the messages whose deadline has passed."""

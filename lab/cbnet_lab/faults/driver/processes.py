@@ -13,15 +13,17 @@ is left alone. https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 from __future__ import annotations
 
 import resource
+import shutil
 import signal
 import socket
-import struct
+import sqlite3
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 from cbnet.network import ProcessNetwork
 from cbnet.network.protocol.addresses import Address
@@ -29,45 +31,27 @@ from cbnet.network.transport.journals.sqlite_journal import FILE
 from cbnet_lab.faults.driver.driver import Fault
 
 _HEADER, _FRAME_HEADER = 32, 24  # bytes
+_SIZES = ("page_size", "wal_checkpoint")  # of a page; of the log, in frames
 _MAX_TORN = 10_000  # bytes
 _DELAY = 0.2  # of a slow link, in seconds
 _NO_LIMIT = resource.RLIM_INFINITY
 
 
-def committed_end(log: bytes) -> int:
-    """Return where the last transaction of a log ends; 0 if it has none."""
-    if len(log) < _HEADER:
-        return 0
-    magic, _, page, _, *salts = struct.unpack(">6I", log[:24])
-    order = ">" if magic & 1 else "<"
-    sums = _checksum(order, log[:24], (0, 0))
-    end, at, size = 0, _HEADER, _FRAME_HEADER + page
-    while at + size <= len(log):
-        _, pages, *rest = struct.unpack(">6I", log[at : at + _FRAME_HEADER])
-        sums = _checksum(order, log[at : at + 8], sums)
-        sums = _checksum(order, log[at + _FRAME_HEADER : at + size], sums)
-        if rest != [*salts, *sums]:
-            break
-        at += size
-        if pages:
-            end = at
-    return end
-
-
-def _checksum(order: str, data: bytes, sums: tuple[int, int]) -> tuple[int, int]:
-    first, second = sums
-    for a, b in struct.iter_unpack(f"{order}2I", data):
-        first = (first + a + second) & 0xFFFFFFFF
-        second = (second + b + first) & 0xFFFFFFFF
-    return first, second
+def committed_end(log: Path) -> int:
+    """Return where the last transaction of a log ends, as SQLite finds it in a copy; 0 if it has none."""
+    with TemporaryDirectory() as folder:
+        for file in log.parent.glob(f"{log.name.removesuffix('-wal')}*"):
+            shutil.copy(file, folder)
+        with closing(sqlite3.connect(Path(folder, log.name.removesuffix("-wal")))) as copied:
+            (page,), (_, frames, _) = (copied.execute(f"PRAGMA {each}").fetchone() for each in _SIZES)
+    return _HEADER + frames * (_FRAME_HEADER + page) if frames > 0 else 0
 
 
 def tear(path: Path, random: Random) -> int:
     """Write garbage, or a frame with a wrong checksum, after the last transaction; return the number of bytes."""
     if not path.exists():
         return 0
-    log = path.read_bytes()
-    end = committed_end(log)
+    log, end = path.read_bytes(), committed_end(path)
     if not end:
         return 0
     torn = random.randbytes(random.randint(1, _MAX_TORN))

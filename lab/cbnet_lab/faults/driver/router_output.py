@@ -30,15 +30,12 @@ class RouterOutput(ExitStack):
     def tracebacks(self) -> list[str]:
         """Return the exception of each traceback that routers have written."""
         lines = self._text().splitlines()
-        return [_exception(lines[number:]) for number, line in enumerate(lines) if _MARK in line]
+        found = [lines[number:] for number, line in enumerate(lines) if _MARK in line]
+        # the line after a traceback that names the exception; the first line, if that has the whole traceback
+        return [next((each for each in own[1:] if each and not each[0].isspace()), own[0]) for own in found]
 
     def event(self, at: float) -> CompareEvent:
         """Return an event that is a violation if routers have written tracebacks since the last one."""
         found = self.tracebacks()
         new, self._reported = found[self._reported :], len(found)
         return CompareEvent(at, "crashed", "exceptions of routers", new, [])
-
-
-def _exception(lines: list[str]) -> str:
-    """Return the line after a traceback that names the exception; the first line, if that has the whole traceback."""
-    return next((line for line in lines[1:] if line and not line[0].isspace()), lines[0])
