@@ -44,7 +44,13 @@ from cbnet_lab.faults.driver.driver import Fault, FaultDriver, FaultRate, random
 from cbnet_lab.faults.driver.processes import ProcessFaults, ends
 from cbnet_lab.faults.driver.router_output import RouterOutput
 
-KINDS = {"link": "cut", "silent-link": "silent cut", "router": "kill", "routers": "kill", "random": "kill"}
+KINDS = {  # fault, and texts of failure and repair
+    "link": ("cut", "link {} cut: both ends notice at once", "link restored"),
+    "silent-link": ("silent cut", "link {} silent: both ends notice after 3.5 s", "link restored"),
+    "router": ("kill", "router {} killed; it has no clients", "router restarted"),
+    "routers": ("kill", "routers {} killed in turn; they have no clients", "each restarted"),
+    "random": ("kill", "random kills of routers {}, which have no clients", "restarts"),
+}
 START_S = 4.0  # seconds from the first message to the first failure
 PAUSE_S = 7.0  # seconds from a failure to the repair, and from there to the next failure
 ROUTERS = 5  # routers that fail in turn
@@ -57,13 +63,6 @@ _CONVERGED = 300.0  # timeout for the network to converge, in seconds: many rout
 _QUIET = 2.0  # seconds without a delivery before the wait ends
 _REST = 0.5  # seconds from convergence to the next event
 _BURST = 1.0  # seconds: an event that follows sooner does not wait for convergence
-_EVENTS = {
-    "link": ("link {} cut: both ends notice at once", "link restored"),
-    "silent-link": ("link {} silent: both ends notice after 3.5 s", "link restored"),
-    "router": ("router {} killed; it has no clients", "router restarted"),
-    "routers": ("routers {} killed in turn; they have no clients", "each restarted"),
-    "random": ("random kills of routers {}, which have no clients", "restarts"),
-}
 
 
 def failure_schedule(kind: str, victims: Sequence[str], seconds: float, seed: int) -> list[Fault]:
@@ -71,7 +70,7 @@ def failure_schedule(kind: str, victims: Sequence[str], seconds: float, seed: in
     if kind == "random":
         rates = [FaultRate("kill", victims, _KILLS, PAUSE_S / 2)]
         return random_schedule(Random(f"kills {seed}"), rates, START_S, max(seconds, START_S + 1 / _KILLS))
-    return [Fault(START_S + 2 * PAUSE_S * n, KINDS[kind], of, PAUSE_S) for n, of in enumerate(victims)]
+    return [Fault(START_S + 2 * PAUSE_S * n, KINDS[kind][0], of, PAUSE_S) for n, of in enumerate(victims)]
 
 
 def choose_victims(graph: Graph, kind: str) -> list[str]:
@@ -320,7 +319,7 @@ def tables(plan: NetworkBenchPlan, rows: Sequence[FailureOutcome]) -> Iterator[s
             f"{row.messages:,} messages at {row.rate:,.0f} per second, {row.expected:,} deliveries, "
             f"{row.failures:,} failures\n"
         )
-        failure, repair = _EVENTS[row.fail]
+        _, failure, repair = KINDS[row.fail]
         failure = failure.format(", ".join(row.victims))
         phases = [(failure, row.after_failure), (repair, row.after_repair), ("quiet network", row.quiet)]
         yield ResultTable("Missed", phases, {

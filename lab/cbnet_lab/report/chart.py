@@ -94,11 +94,11 @@ def svg(chart: Chart) -> str:
     return drawing
 
 
-def png(chart: Chart, scale: float = 2.0) -> bytes:
+def png(chart: Chart) -> bytes:
     """Return the chart as PNG."""
     import vl_convert
 
-    image: bytes = vl_convert.vegalite_to_png(_whole(chart), scale=scale)
+    image: bytes = vl_convert.vegalite_to_png(_whole(chart), scale=2.0)
     return image
 
 
@@ -164,7 +164,8 @@ def _pixels(values: list[Any], length: int, is_log: bool) -> list[Any]:
 def _rows(chart: Chart) -> list[Row]:
     """Return the rows as JSON values, except rows that a logarithmic axis cannot show."""
     rows = chart.table.select(_columns(chart)).to_pylist()
-    rows = [{name: _finite(value) for name, value in row.items()} for row in rows]
+    for row in rows:
+        row |= {key: None for key, value in row.items() if isinstance(value, float) and not math.isfinite(value)}
     logged = [name for name, is_log in ((chart.x, chart.x_log), (chart.y, chart.y_log)) if is_log]
     return [row for row in rows if all(row[name] is not None and row[name] > 0 for name in logged)]
 
@@ -173,7 +174,3 @@ def _columns(chart: Chart) -> list[str]:
     """Return the names of the columns that are drawn."""
     named = [chart.x, chart.y, chart.series, chart.facet, *(name for pair in chart.bands for name in pair)]
     return list(dict.fromkeys(name for name in named if name is not None))
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

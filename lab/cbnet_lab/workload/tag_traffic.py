@@ -77,15 +77,14 @@ class TagTraffic:
         return pa.array([f"t{rank}" for rank in range(self.tags)])
 
 
-def tag_sets(count: int, *, tags: int = 1_000_000, zipf: float = 1.0, seed: int = 0) -> pa.ListArray:
+def tag_sets(count: int, *, tags: int = 1_000_000, seed: int = 0) -> pa.ListArray:
     """Return many sets of 1 to 10 tags, 3.2 on average; tags are ints, the likeliest is 0."""
     checks.check_at_least(0, seed=seed)
     checks.check_at_least(1, sets=count)
     checks.check_at_least(_MAX_SIZE, tags=tags)
-    checks.check_zipf(zipf)
     rng = np.random.default_rng([seed, _STREAMS["sets"]])
     sizes = weighted(np.power(_RATIO, np.arange(_MAX_SIZE, dtype=np.float64)))(rng, count) + 1
-    offsets, drawn = distinct_tags(rng, zipf_weights(tags, zipf), sizes.astype(np.int64))
+    offsets, drawn = distinct_tags(rng, zipf_weights(tags, 1.0), sizes.astype(np.int64))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(drawn))
 
 

@@ -10,10 +10,6 @@ from cbnet_lab.faults import plans as fault_plans
 _BENCH, _FAULTS = "cbnet_lab.bench", "cbnet_lab.faults"
 
 
-def _network_module(plan: plans.NetworkBenchPlan) -> str:
-    return f"{_BENCH}.network.throughput" if plan.fail is None else f"{_FAULTS}.failures"
-
-
 bench = command_group(
     "Measure performance on this machine; every benchmark checks its answers.",
     forwarding=plan_command(plans.ForwardingPlan, f"{_BENCH}.matching.forwarding"),
@@ -22,7 +18,10 @@ bench = command_group(
     updates=plan_command(plans.UpdatesPlan, f"{_BENCH}.matching.updates"),
     tags=plan_command(plans.TagsPlan, f"{_BENCH}.matching.tags"),
     minimal=plan_command(plans.MinimalPlan, f"{_BENCH}.matching.minimal"),
-    network=plan_command(plans.NetworkBenchPlan, _network_module),
+    network=plan_command(
+        plans.NetworkBenchPlan,
+        lambda plan: f"{_BENCH}.network.throughput" if plan.fail is None else f"{_FAULTS}.failures",
+    ),
     router=plan_command(plans.RouterPlan, f"{_BENCH}.router.comparison"),
     http=plan_command(fault_plans.HttpPlan, f"{_FAULTS}.http_trial"),
     durable=plan_command(plans.DurablePlan, f"{_BENCH}.acknowledged_publishing"),

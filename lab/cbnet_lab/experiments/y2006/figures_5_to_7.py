@@ -65,17 +65,13 @@ def _metrics_5(rows: Rows, _: Parameters) -> Metrics:
 def _universe(curves: AdvantageCurves, universe: int) -> Row:
     """Return the differences from the closed form and its approximation, and the reduction of five predicates."""
     uniform = curves[f"uniform-{universe}", "distinct"].items()
+    ratios = {count: count * (universe // SHARE) / universe for count, _ in uniform}
     return {
         "universe": universe,
         "exact": max(abs(row["p50"] - expected(count, universe // SHARE, universe)) for count, row in uniform),
-        "approximate": max(abs(row["p50"] - _approximate(count, universe)) for count, row in uniform),
+        "approximate": max(abs(row["p50"] + expm1(-ratios[count]) / ratios[count]) for count, row in uniform),
         **{reading: 1 - curves[f"zipf-{universe}", reading][5]["p50"] for reading in READINGS},
     }
-
-
-def _approximate(predicates: int, universe: int) -> float:
-    ratio = predicates * (universe // SHARE) / universe
-    return -expm1(-ratio) / ratio
 
 
 def _points(rows: list[Row]) -> list[Row]:
