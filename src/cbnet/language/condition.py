@@ -118,11 +118,12 @@ Test: TypeAlias = Comparison | Like | Membership | AddressTest | Presence | TagT
 class Condition(ValueObject):
     """An immutable test with the outcomes that it accepts."""
 
-    __slots__ = ("accepted", "test", "text")
+    __slots__ = ("_implied", "accepted", "test", "text")
     _family = "condition"
     test: Test
     accepted: Outcome
     text: str
+    _implied: tuple[Constraint, ...]
 
     def __init__(self, test: Test, accepted: Outcome = Outcome.TRUE) -> None:
         for operand in _operands(test):
@@ -138,8 +139,15 @@ class Condition(ValueObject):
         return frozenset(name for operand in _operands(self.test) for name in names(operand))
 
     @property
-    def implied(self) -> Iterator[Constraint]:
+    def implied(self) -> tuple[Constraint, ...]:
         """Constraints that hold wherever the condition holds."""
+        try:
+            return self._implied
+        except AttributeError:  # a filter needs them several times, and they take longer than all else of it
+            self._set(_implied=tuple(self._implications()))
+            return self._implied
+
+    def _implications(self) -> Iterator[Constraint]:
         if Outcome.UNKNOWN in self.accepted or isinstance(self.test, Presence | TagTest):
             return
         test = self.test

@@ -120,7 +120,7 @@ class _NormalForm:
         while todo:
             part, accepted, has_parts = todo.pop()
             if isinstance(part, Not):
-                todo.append((part.part, _swapped(accepted), False))
+                todo.append((part.part, swapped(accepted), False))
             elif isinstance(part, Is):
                 inner = part.accepted if accepted & Outcome.TRUE else _ALL & ~part.accepted
                 todo.append((part.part, inner, False))
@@ -175,7 +175,7 @@ class _NormalForm:
         return error if self._locate is None or position is None else self._locate(error, position)
 
 
-def _swapped(accepted: Outcome) -> Outcome:
+def swapped(accepted: Outcome) -> Outcome:
     """Return the outcomes of a test that its negation turns into the accepted ones."""
     swapped = accepted & Outcome.UNKNOWN
     swapped |= Outcome.FALSE if accepted & Outcome.TRUE else Outcome(0)

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from cbnet._kernels import cover_index as kernel
 from cbnet._kernels import cover_range
-from cbnet.language.condition import Outcome
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.language.relations.covering import FilterAnalysis, outcome_constraint
+from cbnet.language.relations.covering import FilterAnalysis, outcome_test
 from cbnet.language.relations.number_range import NumberRange
 from cbnet.language.relations.ranges import AttributeRange, by_name
 from cbnet.language.relations.string_range import StringRange
@@ -36,7 +35,6 @@ _POINT, _FINITE, _EXCLUDED, _LOOSE, _WITHOUT_NULL, _INEXACT_LOW, _INEXACT_HIGH, 
     1 << bit for bit in range(9)
 )
 _WORD = (1 << 64) - 1
-_BITS: dict[Value, int] = {True: Outcome.TRUE, False: Outcome.FALSE, None: Outcome.UNKNOWN}
 
 
 class CoverIndex:
@@ -63,7 +61,7 @@ class CoverIndex:
         filter = self._filters[row]
         if isinstance(filter, bytes):
             filter = filter_from_bytes(filter)
-        attributes = _attributes(filter)
+        attributes = attributes_of(filter)
         if attributes is not None:
             self._rows.add(row, attributes, sorted([_symbol("tag", tag) for tag in filter.tags]))
 
@@ -103,8 +101,8 @@ def _symbol(kind: str, name: str) -> int:
     return hash((kind, name)) & _WORD
 
 
-def _attributes(filter: Filter) -> list[tuple[int, cover_range.CoverRange]] | None:
-    """Return the symbol and the range of each attribute and test, in order; None if a range is empty."""
+def attributes_of(filter: Filter) -> list[tuple[int, cover_range.CoverRange]] | None:
+    """Return the symbol and the range of each attribute and test, in order; None if no message can match the filter."""
     found: list[tuple[int, cover_range.CoverRange]] = []
     for name, constraints in by_name(filter.constraints).items():
         attribute = _range(constraints)
@@ -113,9 +111,9 @@ def _attributes(filter: Filter) -> list[tuple[int, cover_range.CoverRange]] | No
         found.append((_symbol("name", name), attribute))
     outcomes: dict[str, int] = {}
     for condition in filter.conditions:
-        outcome = outcome_constraint(condition)
-        bits = sum(_BITS[value] for value in outcome.members)
-        outcomes[outcome.name] = outcomes.get(outcome.name, bits) & bits
+        name, accepted = outcome_test(condition)
+        bits = int(accepted)
+        outcomes[name] = outcomes.get(name, bits) & bits
     for name, bits in outcomes.items():
         if not bits:
             return None

@@ -21,6 +21,7 @@ from cbnet.errors import InputError
 from cbnet.language.condition import Comparison, Condition, Outcome, Presence, TagTest
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
+from cbnet.language.formula import swapped
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.ranges import AttributeRange, ranges, ranges_by_name
 from cbnet.language.syntax.parser import parse
@@ -64,24 +65,31 @@ class FilterAnalysis:
         )
 
 
-@lru_cache(maxsize=4096)
-def outcome_constraint(condition: Condition) -> Constraint:
-    """Return a condition as a constraint on the outcome of its test: null is unknown.
+def outcome_test(condition: Condition) -> tuple[str, Outcome]:
+    """Return the name of the test of a condition, and the outcomes that it accepts.
 
     Comparisons that always have opposite outcomes, such as `a < b` and `b <= a`, are one test.
     """
-    test, is_opposite = condition.test, False
-    if isinstance(test, Comparison) and test.op in _CANONICAL:
-        op, is_mirrored, is_opposite = _CANONICAL[test.op]
-        left, right = str(test.left), str(test.right)
-        name = f"{right} {op} {left}" if is_mirrored or (op is Op.EQ and right < left) else f"{left} {op} {right}"
-    else:
-        name = str(test)
-    outcomes = zip((True, False, None), _OPPOSITE_OUTCOMES if is_opposite else Outcome, strict=True)
-    return Constraint(name, Op.IN, [value for value, outcome in outcomes if outcome in condition.accepted])
+    test, accepted = condition.test, condition.accepted
+    if not isinstance(test, Comparison) or test.op not in _CANONICAL:
+        return condition.text if accepted == Outcome.TRUE else str(test), accepted
+    op, is_mirrored, is_opposite = _CANONICAL[test.op]
+    left, right = str(test.left), str(test.right)
+    if is_mirrored or (op is Op.EQ and right < left):
+        left, right = right, left
+    if is_opposite:
+        accepted = swapped(accepted)
+    return f"{left} {op} {right}", accepted
 
 
-_OPPOSITE_OUTCOMES = (Outcome.FALSE, Outcome.TRUE, Outcome.UNKNOWN)
+@lru_cache(maxsize=4096)
+def outcome_constraint(condition: Condition) -> Constraint:
+    """Return a condition as a constraint on the outcome of its test: null is unknown."""
+    name, accepted = outcome_test(condition)
+    outcomes = zip((True, False, None), Outcome, strict=True)
+    return Constraint(name, Op.IN, [value for value, outcome in outcomes if outcome in accepted])
+
+
 # By operator: the equivalent canonical one, whether the operands are exchanged, and whether the outcome is negated.
 _CANONICAL = {
     Op.EQ: (Op.EQ, False, False),
@@ -101,6 +109,8 @@ def _is_implied(constraint: Constraint, found: dict[str, AttributeRange]) -> boo
 def covers(wide: PredicateLike, narrow: PredicateLike) -> bool:
     """Return whether every message that matches `narrow` provably matches `wide`."""
     wide_filters = as_predicate(wide).filters
+    if Filter() in wide_filters:
+        return True
     return all(
         not analysis.is_satisfiable or any(map(analysis.implies, wide_filters))
         for analysis in map(FilterAnalysis, as_predicate(narrow).filters)

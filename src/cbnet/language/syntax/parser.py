@@ -67,7 +67,7 @@ def parse_condition(text: str) -> Condition:
     """Return the condition of a text; raise an error if the text is anything else."""
     filters = parse(text, _CONDITION_LIMITS).filters
     conditions = filters[0].conditions if len(filters) == 1 else ()
-    if len(conditions) != 1 or Filter(conditions=conditions) != filters[0]:
+    if len(conditions) != 1 or filters[0].written_constraints or filters[0].tags:
         raise InputError(f"`{text[:60]}` is not a single condition", hint="write constraints as such")
     return conditions[0]
 
