@@ -35,7 +35,8 @@ _Part: TypeAlias = list[Value | list[Value]]  # a constraint or a condition
 _OPS = tuple(Op)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[str | _Part])
-KEPT_BYTES = 1 << 20  # of filters that were decoded last
+_KEPT_BYTES = 1 << 20  # of filters that were decoded last
+LONG_KEPT_BYTES = 1 << 22  # of filters of which less than their objects is kept
 _MAX_SHARED_BYTES = 256  # of a filter whose constraints may be shared, so that they take a few MB
 # Filters have many constraints in common; one that is known, with its key and hash, saves 7 µs.
 _shared_constraint = lru_cache(maxsize=8192, typed=True)(Constraint)
@@ -117,7 +118,7 @@ def _decoded(encoded: bytes) -> Filter:
 
 # A router decodes each new filter several times: to count, to reduce and to index it. Conditions take 0.1 ms each time,
 # and some 30 times the memory of their bytes.
-_last_decoded = ByteCache(_decoded, KEPT_BYTES)
+_last_decoded = ByteCache(_decoded, _KEPT_BYTES)
 
 
 def _are_tags(parts: list[str | _Part]) -> TypeGuard[list[str]]:

@@ -13,7 +13,8 @@ from typing import TypeAlias, cast
 from cbnet._kernels.plain_filter import plain_tests
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.language.syntax.byte_form import filter_from_bytes
+from cbnet.language.syntax.byte_cache import ByteCache
+from cbnet.language.syntax.byte_form import LONG_KEPT_BYTES, filter_from_bytes
 from cbnet.language.values import RESERVED_NAME, Value, ValueType, value_type
 from cbnet.matching.storage.codes import OPS, TESTS, Test
 from cbnet.matching.storage.condition_code import decode_condition, encode_condition
@@ -47,7 +48,14 @@ def encode_filter(filter: Filter) -> EncodedFilter:
 def tests_from_bytes(encoded: bytes) -> EncodedFilter:
     """Return the tests of a filter in its byte form; raise an `InputError` if it is invalid."""
     tests = plain_tests(encoded)  # 1 µs; an object for each constraint takes ten times as long
-    return tests if tests is not None else encode_filter(filter_from_bytes(encoded))
+    return tests if tests is not None else _last_encoded(encoded)
+
+
+def _encoded(encoded: bytes) -> EncodedFilter:
+    return encode_filter(filter_from_bytes(encoded))
+
+
+_last_encoded = ByteCache(_encoded, LONG_KEPT_BYTES)  # a filter that is removed soon is not decoded again
 
 
 def _unusual_test(constraint: Constraint, code: int | None) -> tuple[str, int, Constant]:

@@ -13,7 +13,8 @@ from functools import reduce
 from typing import Final, NamedTuple
 
 from cbnet._kernels.plain_filter import plain_parts
-from cbnet.language.syntax.byte_form import filter_from_bytes
+from cbnet.language.syntax.byte_cache import ByteCache
+from cbnet.language.syntax.byte_form import LONG_KEPT_BYTES, filter_from_bytes
 
 _CONDITION_TEXT = 100  # characters of a condition that count as one constraint
 _RELATION = 64  # factor for a condition on several attributes
@@ -56,16 +57,22 @@ def _constraints(encoded: bytes) -> int:
     least = max(1, len(encoded) >> 10)
     if (parts := plain_parts(encoded)) >= 0:
         return max(least, parts)
+    return max(least, _last_counted(encoded))
+
+
+def _counted(encoded: bytes) -> int:
     filter = filter_from_bytes(encoded)
-    return max(
-        least,
+    return (
         len(filter.constraints)
         + len(filter.tags)
         + sum(
             (1 + len(condition.text) // _CONDITION_TEXT) * (_RELATION if len(condition.names) > 1 else 1)
             for condition in filter.conditions
-        ),
+        )
     )
+
+
+_last_counted = ByteCache(_counted, LONG_KEPT_BYTES)
 
 
 class FilterCount(NamedTuple):
