@@ -6,16 +6,17 @@ A change that does not fit in a frame is continued in the next one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cbnet._kernels.plain_filter import is_plain
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_FRAME_STREAMS
 from cbnet.network.protocol.frames import Announce, StreamChange
-from cbnet.routing.aggregation.aggregation import Difference
+from cbnet.routing.aggregation.aggregation import NO_DIFFERENCE, Difference
 
 MAX_PART_BYTES = 1 << 15  # of filters and indexes per frame: the receiver stores them in about 10 ms
 _INDEX_BYTES = 3
-_CONDITION_COST = 12  # a filter with conditions, or `in`, costs a receiver as much as 12 plain ones of its length
+_CONDITION_COST = 20  # a filter with conditions, or `in`, costs a receiver as much as 20 plain ones of its length
+MAX_CHANGE: Final = 256  # filters of a change, which takes effect at once: some 5 ms
 
 
 class Change(NamedTuple):
@@ -27,6 +28,21 @@ class Change(NamedTuple):
     side: bytes = b""
     base: int | bytes = 0
     is_last: bool = True  # False: another `Change` continues it
+
+
+def divided(subscriptions: Difference, offers: Difference) -> Iterator[tuple[Difference, Difference]]:
+    """Yield changes of at most `MAX_CHANGE` filters that together make one: filters are added, then others removed."""
+    if sum(map(len, (*subscriptions, *offers))) <= MAX_CHANGE:
+        yield subscriptions, offers
+        return
+    for kind, filters, is_added in (
+        (0, subscriptions.added, True), (1, offers.added, True),
+        (0, subscriptions.removed, False), (1, offers.removed, False),
+    ):  # fmt: skip
+        for first in range(0, len(filters), MAX_CHANGE):
+            part = filters[first : first + MAX_CHANGE]
+            change = Difference(part, ()) if is_added else Difference((), part)
+            yield (NO_DIFFERENCE, change) if kind else (change, NO_DIFFERENCE)
 
 
 class _Part:
@@ -41,13 +57,13 @@ class _Part:
         own = self.filters[kind]
         if filter in own:
             return self.size + _INDEX_BYTES <= MAX_PART_BYTES
-        return len(own) < MAX_FRAME_FILTERS and self.size + _INDEX_BYTES + _cost(filter) <= MAX_PART_BYTES
+        return len(own) < MAX_FRAME_FILTERS and self.size + _INDEX_BYTES + cost(filter) <= MAX_PART_BYTES
 
     def index(self, kind: int, filter: bytes) -> tuple[int, int]:
         own = self.filters[kind]
         if filter not in own:
             own[filter] = len(own)
-            self.size += _cost(filter)
+            self.size += cost(filter)
         self.size += _INDEX_BYTES
         return kind, own[filter]
 
@@ -68,8 +84,8 @@ class _Part:
         return Announce(list(self.filters[0]), list(self.filters[1]), changes, ended)
 
 
-def _cost(filter: bytes) -> int:
-    """Return the size of a filter, or of plain filters that take a receiver as long."""
+def cost(filter: bytes) -> int:
+    """Return the size of a filter in bytes, or of plain filters that take a receiver as long."""
     size = len(filter)
     return size if is_plain(filter) else max(size, min(_CONDITION_COST * size, MAX_PART_BYTES // 2))
 

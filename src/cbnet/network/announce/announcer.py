@@ -6,8 +6,9 @@
 
 A stream is opened once all streams that feed it have arrived, so the leaves of a tree start, and once the neighbour has
 listed the contents that it holds (`retained_contents`). Its first content is sent in slices (`stream_openings`). A
-change is a set of additions and removals with a sequence number; a covered filter changes nothing and is not sent. All
-changes of a turn go into one frame per link, or several, which are sent in turns (`announce_pace`).
+change is a set of additions and removals with a sequence number; a covered filter changes nothing and is not sent. A
+large one is sent as several: filters are added before others are removed. All changes of a turn go into one frame per
+link, or several, which are sent in turns (`announce_pace`).
 
 A new version of the topology needs new streams only for the sides that are new in it; all other streams serve both
 versions. The new streams are opened while the earlier ones still carry messages. Once the version has been complete
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from cbnet.network.announce.announce_pace import AnnouncePace
-from cbnet.network.announce.announce_writer import Change, announce_frames
+from cbnet.network.announce.announce_writer import Change, announce_frames, divided
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.retained_contents import Content, RetainedContents, is_kept
 from cbnet.network.announce.silent_neighbours import SilentNeighbours
@@ -255,11 +256,11 @@ class Announcer:
             if stream in self._openings:
                 continue
             if subscriptions.has_pending(stream) or offers.has_pending(stream):
-                differences = subscriptions.take(stream), offers.take(stream)
-                stream.sequence += 1
-                stream.note(*differences)
-                change = Change(stream.number, stream.sequence, differences)
-                self._changes.setdefault(stream.key.session, []).append(change)
+                changes = self._changes.setdefault(stream.key.session, [])
+                for differences in divided(subscriptions.take(stream), offers.take(stream)):
+                    stream.sequence += 1
+                    stream.note(*differences)
+                    changes.append(Change(stream.number, stream.sequence, differences))
 
     def _send(self) -> None:
         if not self._changes and not self._ended:

@@ -33,7 +33,10 @@ class OwnSource(Enum):
 
 OWN_SOURCES = tuple(OwnSource)
 _SETTLE = 1.0  # seconds without a change after which new filters are compiled
-SLICE = 128  # filters of clients that have left, removed at a time, or slightly more: about 5 ms
+STEP = 32  # filters that a client adds or removes at a time: 1 ms; a neighbour that decodes conditions takes 4 ms
+SLICE = (
+    64  # filters of clients that have left, removed at a time, or slightly more: 3 ms, or 10 ms to decode conditions
+)
 
 
 class _Piece(NamedTuple):
@@ -92,12 +95,25 @@ class Subscriptions:
         self, subscriber: Subscriber, id: int, filters: Iterable[bytes], group: GroupKey | None = None
     ) -> None:  # fmt: skip
         """Add a subscription with these encoded filters, or replace its filters and its queue group."""
+        for _ in self.set_in_steps(subscriber, id, filters, group):
+            pass
+
+    def set_in_steps(
+        self, subscriber: Subscriber, id: int, filters: Iterable[bytes], group: GroupKey | None = None
+    ) -> Iterator[None]:  # fmt: skip
+        """Do the same in steps of some milliseconds; filters are removed after all new ones were added."""
         if isinstance(subscriber, int):
             self.fib.unlisten(subscriber, id)
         before = dict.fromkeys(self.fib.local_filters(subscriber, id))
         after = dict.fromkeys(filters)
         new = [encoded for encoded in after if encoded not in before]
-        self._change(subscriber, id, new, [encoded for encoded in before if encoded not in after])
+        old = [encoded for encoded in before if encoded not in after]
+        while len(new) + len(old) > STEP:
+            self._change(subscriber, id, new[:STEP], () if new else old[:STEP])
+            old = old if new else old[STEP:]
+            new = new[STEP:]
+            yield
+        self._change(subscriber, id, new, old)
         if isinstance(subscriber, int) and self.fib.groups.key(subscriber, id) != group:
             self.fib.set_group(subscriber, id, group)
 
@@ -109,6 +125,17 @@ class Subscriptions:
         self._loads[subscriber] = self._loads.get(subscriber, NO_LOAD).plus(filter_load(new)).minus(filter_load(old))
         self.fib.change(subscriber, id, new, old)
         self._announce(_source(subscriber), new, old)
+
+    def has(self, link: int, id: int) -> bool:
+        """Return whether a client has a subscription."""
+        return id in self.fib.of(link) or id in self.fib.listens(link)
+
+    def remove_in_steps(self, link: int, id: int) -> Iterator[None]:
+        """Remove a subscription of a client in steps of some milliseconds."""
+        while len(filters := self.fib.local_filters(link, id)) > STEP:
+            self._change(link, id, (), filters[-STEP:])
+            yield
+        self.remove(link, id)
 
     def remove(self, subscriber: Subscriber, id: int) -> bool:
         """Remove a subscription; return whether there was one."""

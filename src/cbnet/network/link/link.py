@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import inf
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from cbnet._kernels.link_output import LinkOutput, LinkTraffic
 from cbnet.network.protocol.fields import MAX_INT, MAX_NEIGHBOURS
@@ -17,6 +17,7 @@ OTHERS = "others"  # neighbours beyond the first MAX_NEIGHBOURS names
 _UNBOUNDED = 1 << 40  # bytes
 _NEIGHBOUR_WEIGHT = 4  # it sends the messages of many
 
+_END: Final = object()  # of the steps of a frame
 End: TypeAlias = tuple[int, int]  # of a connection: the incarnation of a router, and its number for the link
 
 
@@ -62,6 +63,17 @@ class Link:
     counted: tuple[int, int] = 0, 0  # messages and bytes received that the rates of the account include
     lost: int = 0  # messages dropped that the client has not been notified of
     stall: tuple[int, float] | None = None  # bytes that had left the write buffer, and the time since which none has
+    steps: Iterator[None] | None = None  # that remain of the last frame, which takes long; no other is handled before
+
+    def begin(self, steps: Iterator[None]) -> None:
+        """Make the first step of a frame that takes long."""
+        self.steps = steps
+        self.proceed()
+
+    def proceed(self) -> None:
+        """Make the next step of the last frame, if any remains."""
+        if self.steps is not None and next(self.steps, _END) is _END:
+            self.steps = None
 
     @property
     def traffic(self) -> LinkTraffic:

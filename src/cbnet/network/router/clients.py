@@ -7,7 +7,7 @@ A client's mistake, such as a syntax error in a predicate, is an `InputError` of
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from cbnet.errors import InputError, LimitError
@@ -81,6 +81,7 @@ class ClientHandler:
         self._durable = durable
         self._subscriptions = announcements.subscriptions
         self._offers = announcements.offers
+        self._registered = {SUBSCRIPTION: self._subscriptions, OFFER: self._offers}
         self._confirmations = announcements.confirmations
         self._forwarder = forwarder
         self._traces = forwarder.traces
@@ -91,16 +92,20 @@ class ClientHandler:
         filters = self._checked(link, frame)
         if frame.is_initial:
             self._subscriptions.listen(link.id, frame.id)
+            self._answer(link, frame, SUBSCRIPTION, filters)
         else:
-            self._subscriptions.set(link.id, frame.id, filters, self._group(link, frame, filters))
-        self._answer(link, frame, SUBSCRIPTION, filters)
+            group = self._group(link, frame, filters)
+            link.begin(self._set(link, frame, SUBSCRIPTION, filters, group))
 
     def unsubscribe(self, link: Link, frame: frames.Unsubscribe) -> None:
         """Remove a subscription; a durable one stays, and the client is detached from it."""
-        if not self._durable.detach(link.id, frame.id) and not self._subscriptions.remove(link.id, frame.id):
+        if self._durable.detach(link.id, frame.id):
+            self._confirmations.cancel(link.id, SUBSCRIPTION, frame.id)
+            self._context.outbox.send(link.id, frames.Unsubscribed(frame.id))
+        elif self._subscriptions.has(link.id, frame.id):
+            link.begin(self._remove(link, SUBSCRIPTION, frame.id, frames.Unsubscribed(frame.id)))
+        else:
             raise Refusal(f"unknown subscription {frame.id}", ReasonCode.UNKNOWN)
-        self._confirmations.cancel(link.id, SUBSCRIPTION, frame.id)
-        self._context.outbox.send(link.id, frames.Unsubscribed(frame.id))
 
     def offer(self, link: Link, frame: frames.OfferFrame) -> None:
         """Register an offer; if the client waits for confirmation, answer later."""
@@ -109,15 +114,13 @@ class ClientHandler:
         self._quotas.check(link, self._offers, filters, self._offers.load_of(link.id, frame.id))
         if link.rights.offer is not None:
             link.rights.check_offer(predicate_of(frame.predicate))
-        self._offers.set(link.id, frame.id, filters)
-        self._answer(link, frame, OFFER, filters)
+        link.begin(self._set(link, frame, OFFER, filters))
 
     def withdraw(self, link: Link, frame: frames.Withdraw) -> None:
         """Remove an offer."""
-        if not self._offers.remove(link.id, frame.id):
+        if not self._offers.has(link.id, frame.id):
             raise Refusal(f"unknown offer {frame.id}", ReasonCode.UNKNOWN)
-        self._confirmations.cancel(link.id, OFFER, frame.id)
-        self._context.outbox.send(link.id, frames.Withdrawn(frame.id))
+        link.begin(self._remove(link, OFFER, frame.id, frames.Withdrawn(frame.id)))
 
     def pull(self, link: Link, frame: frames.PullFrame) -> None:
         """Send a client's request."""
@@ -154,6 +157,20 @@ class ClientHandler:
         audit_change("reload", client=link.name, address=link.address)
         on_reload(link.id, frame.number)
 
+    def _set(
+        self, link: Link, frame: RegistrationFrame, kind: int, filters: Collection[bytes], group: GroupKey | None = None
+    ) -> Iterator[None]:  # fmt: skip
+        """Register a subscription or an offer that was checked, in steps, and answer."""
+        self._confirmations.cancel(link.id, kind, frame.id)
+        yield from self._registered[kind].set_in_steps(link.id, frame.id, filters, group)
+        self._answer(link, frame, kind, filters)
+
+    def _remove(self, link: Link, kind: int, id: int, answer: frames.Frame) -> Iterator[None]:
+        """Remove a subscription or an offer, in steps, and answer."""
+        self._confirmations.cancel(link.id, kind, id)
+        yield from self._registered[kind].remove_in_steps(link.id, id)
+        self._context.outbox.send(link.id, answer)
+
     def _answer(self, link: Link, frame: RegistrationFrame, kind: int, filters: Collection[bytes]) -> None:
         """Confirm a subscription or an offer: at once, or when every router that must know it has it."""
         self._confirmations.cancel(link.id, kind, frame.id)
@@ -176,7 +193,7 @@ class ClientHandler:
         _check_count("subscriptions", self._subscriptions.count(link.id))
         replaced = self._subscriptions.load_of(link.id, frame.id)
         self._quotas.check(link, self._subscriptions, filters, replaced)
-        if filters and link.rights.subscribe is not None:
+        if filters and link.rights.limits_subscriptions:
             link.rights.check_subscribe(predicate_of(frame.predicate))
         return filters
 

@@ -205,12 +205,21 @@ class Router:
         """Handle a frame."""
         return self.received_all(link, (frame,), now)
 
-    def received_all(self, link: int, all: Iterable[frames.Frame], now: float) -> list[Action]:
-        """Handle several frames."""
+    def received_all(
+        self, link: int, all: Iterable[frames.Frame], now: float, *, in_steps: bool = False
+    ) -> list[Action]:  # fmt: skip
+        """Handle several frames.
+
+        in_steps: make one step of a frame that takes long, and return with `steps` of the link set. The next calls,
+        with no frames, make the other steps; until the last one, pass no frames of this link.
+        """
         self._begin(now)
         known = self.links.get(link)
         if known is not None:  # else the link was closed meanwhile
             known.last_received = self._core.now
+            if known.steps is not None:
+                self._is_due = True
+                known.proceed()
             handlers = self._handlers["" if known.hello is None else known.hello.role]
             try:
                 for frame in all:
@@ -224,6 +233,8 @@ class Router:
                         self._handle(known, frame)
                         self._is_due = True
                         handlers = self._handlers["" if known.hello is None else known.hello.role]
+                    if known.steps is not None and not in_steps:
+                        _finish(known)
                     if not known.is_open:
                         break
             except WireError as error:
@@ -311,6 +322,8 @@ class Router:
     def reload(self, settings: Settings, access: Access, now: float) -> list[Action]:
         """Apply new limits, link lengths and access rights; `RELOADED` names the settings that may differ."""
         self._begin(now)
+        for link in self.links.all():
+            _finish(link)  # a predicate that is being added has been compared with the former rights
         if settings.weights != self.settings.weights:
             self.links.change_lengths()
         has_other_keys = access.signatures != self.links.access.signatures
@@ -347,6 +360,11 @@ class Router:
         for kind in (self.subscriptions, self.offers):
             kind.settle(self._core.now)
         return self._done()
+
+    @property
+    def is_announcing(self) -> bool:
+        """Whether neighbours have many announcements to handle: the next steps of frames that take long should wait."""
+        return self.announcements.announcer.pace.is_congested
 
     @property
     def has_work(self) -> bool:
@@ -444,6 +462,12 @@ class Router:
 
     def _adopted(self) -> None:
         self._is_due = True
+
+
+def _finish(link: Link) -> None:
+    """Make all remaining steps of the last frame of a link."""
+    while link.steps is not None:
+        link.proceed()
 
 
 def _is_durable(data: Data, progress: Progress) -> bool:

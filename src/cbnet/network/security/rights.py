@@ -93,6 +93,11 @@ class Rights:
         self._check_text(request)
         self._check_message("request", self.request, request)
 
+    @property
+    def limits_subscriptions(self) -> bool:
+        """Whether there are predicates to which the client may not subscribe."""
+        return self.subscribe is not None and Filter() not in self.subscribe.filters
+
     def check_subscribe(self, predicate: Predicate) -> None:
         """Raise `Denied` unless the client may subscribe to a predicate."""
         _check_predicate("subscribe to", self.subscribe, predicate)

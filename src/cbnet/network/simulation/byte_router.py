@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cbnet._kernels.fast_path import LATE, PYTHON
 from cbnet.network.link.context import Action, Send
-from cbnet.network.protocol.frames import Close
+from cbnet.network.protocol.frames import Close, Frame
 from cbnet.network.protocol.wire import Data, FrameReader, WireError, encode
 from cbnet.network.router.router import Router
 
@@ -59,9 +59,7 @@ class ByteRouter:
                 if end > at:
                     frame = reader.read(joined, at, end)
                     at = end
-                    actions = self.router.received_all(link, [] if frame is None else [frame], now)
-                    if actions:
-                        sent += self.performed(actions)
+                    sent += self._handle(link, [] if frame is None else [frame], now)
                     if at == len(joined) and not self._is_fast:
                         break
                 elif outcome != LATE:
@@ -89,6 +87,18 @@ class ByteRouter:
                 del self._readers[action.link]
                 sent.append(Sent(action.link, close, is_last=True))
         return sent
+
+    def _handle(self, link: int, frames: list[Frame], now: float) -> list[Sent]:
+        """Handle frames, each step of one that takes long in a turn of its own."""
+        sent: list[Sent] = []
+        actions = self.router.received_all(link, frames, now, in_steps=True)
+        while True:
+            if actions:
+                sent += self.performed(actions)
+            known = self.router.links.get(link)
+            if known is None or known.steps is None:
+                return sent
+            actions = self.router.received_all(link, [], now, in_steps=True)
 
     def _written(self, number: int) -> Sent:
         link = self.router.links.get(number)

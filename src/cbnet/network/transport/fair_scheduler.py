@@ -3,8 +3,8 @@
 Bytes arrive in chunks. Plain messages are handled in a kernel, for at most a short time slice (`fast_forwarding`). All
 other frames are decoded and processed in small batches; after `TIME_SLICE` seconds the rest waits until the other
 connections have been served. A nested message may take most of a second, so nested messages are processed one by one.
-Announcements with few filters are processed together, so that the resulting changes are forwarded together; the parts
-of a long change are processed one by one.
+Announcements with few filters are processed together, so that the resulting changes are forwarded together; those with
+many conditions, and the parts of a long change, are processed one by one.
 
 Processor time belongs to *payers* (`processor_turns`): what one has beyond its turn waits, link by link.
 
@@ -12,7 +12,8 @@ Frames that change or query the router's state are slow (a subscription takes up
 thousands may arrive at once. They are processed one by one. After `TIME_SLICE` seconds the client, or the neighbour
 that forwards inquiries, is paused, and nothing is read from it: for as long as its frames took, divided by the weight
 of a client. So one with weight 1 gets at most half of the processor time, over all its links. A long predicate is read
-in a thread before its frame is processed: for each payer one at a time, and charged like the frame.
+in a thread before its frame is processed: for each payer one at a time, and charged like the frame. Its filters are
+added, and removed, in steps; a link has turns and pauses between the steps of its frame.
 
 A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`).
 
@@ -35,6 +36,7 @@ from time import thread_time
 from typing import Final, NamedTuple, Protocol
 
 from cbnet._kernels.fast_path import DONE, LATE
+from cbnet._kernels.plain_filter import is_plain
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.context import Reserve
 from cbnet.network.link.link import Link
@@ -101,7 +103,9 @@ _SLOW: frozenset[type[Frame]] = frozenset(
         FilterRequest,
     }
 )
-_LONGEST_READING: Final = 0.2  # seconds in which a thread has read a predicate, usually
+_MANY_FILTERS: Final = 8  # with conditions, which take a millisecond, of an announcement that is processed alone
+_ANNOUNCING: Final = 0.01  # seconds in which neighbours handle some announcements
+_READING: Final = 0.05  # seconds between two looks whether a thread has read a predicate
 _PACKET = frame_number(Packet)
 _PACKETS = {_PACKET, frame_number(PacketRun)}
 _ALONE = frozenset(map(frame_number, _SLOW))
@@ -127,6 +131,10 @@ class FrameProcessor(Protocol):
     def process(self, connection: Connection, frames: list[Frame]) -> bool:
         """Process frames; return whether the connection is still open."""
 
+    @property
+    def is_announcing(self) -> bool:
+        """Whether neighbours have many announcements to handle: frames that take long wait."""
+
     def failed(self, connection: Connection, reason: str) -> None:
         """Handle bytes that are not a valid frame."""
 
@@ -151,6 +159,8 @@ class FairScheduler:
         self._waiting: dict[Connection, _Waiting] = {}
         self._paused: dict[str, float] = {}  # payer -> end of its pause
         self._reading = asyncio.Lock()  # held while a thread reads a predicate
+        self._readers: set[str] = set()  # payers for whom it reads, or will
+        self._in_steps: set[Connection] = set()  # whose last frame has steps left
         self._read_ahead: dict[Connection, asyncio.Task[None]] = {}  # until the frame of the predicate is processed
         self._loop = asyncio.get_running_loop()
 
@@ -187,6 +197,7 @@ class FairScheduler:
         """Discard the queued frames of a connection."""
         self._waiting.pop(connection, None)
         self._read_ahead.pop(connection, None)
+        self._in_steps.discard(connection)
 
     # --- turns
 
@@ -210,37 +221,49 @@ class FairScheduler:
         now = self._loop.time()
         end = now + WALL_SLICE
         while True:
-            progress = self._processor.forward(connection, data, at, self._rates.allowed(link, now))
-            if progress is None:
-                return
-            at, now = progress.end, self._loop.time()
-            if link.is_blocked:
-                self._wait(connection, data, at, None)
-                return
-            pause = self._rates.pause(link, now)
-            if pause > 0:
-                self._wait(connection, data, at, pause)
-                return
-            if progress.outcome == LATE:
-                self._wait(connection, data, at, 0.0)
-                return
-            batch = _NOTHING if progress.outcome == DONE else _read(connection, data, at)
-            if batch is _NOTHING:
-                connection.reader.keep(data, at)
-                return
-            if not _SLOW.isdisjoint(map(type, batch.frames)):
+            batch = _NOTHING
+            if link.steps is not None:
                 is_slow = True
-                if self._read_ahead.pop(connection, None) is None:  # else this frame has had its pause
-                    pause = self._pause(connection)
-                    if pause > 0:
-                        self._wait(connection, data, at, pause)
-                        return
-                    if self._begin_reading(connection, batch.frames):
-                        self._wait(connection, data, at, None)
-                        return
-            at = batch.end
+                pause = max(self._pause(connection), _ANNOUNCING if self._processor.is_announcing else 0.0)
+                if pause > 0:
+                    self._wait(connection, data, at, pause)
+                    return
+            else:
+                progress = self._processor.forward(connection, data, at, self._rates.allowed(link, now))
+                if progress is None:
+                    return
+                at, now = progress.end, self._loop.time()
+                if link.is_blocked:
+                    self._wait(connection, data, at, None)
+                    return
+                pause = self._rates.pause(link, now)
+                if pause > 0:
+                    self._wait(connection, data, at, pause)
+                    return
+                if progress.outcome == LATE:
+                    self._wait(connection, data, at, 0.0)
+                    return
+                batch = _NOTHING if progress.outcome == DONE else _read(connection, data, at)
+                if batch is _NOTHING:
+                    connection.reader.keep(data, at)
+                    return
+                if not _SLOW.isdisjoint(map(type, batch.frames)):
+                    is_slow = True
+                    if self._read_ahead.pop(connection, None) is None:  # else this frame has had its pause
+                        pause = self._pause(connection)
+                        if pause > 0:
+                            self._wait(connection, data, at, pause)
+                            return
+                        if self._must_wait(link, batch.frames):
+                            self._wait(connection, data, at, _READING)
+                            return
+                        if self._begin_reading(connection, batch.frames):
+                            self._wait(connection, data, at, None)
+                            return
+                at = batch.end
             if not self._processor.process(connection, batch.frames):
                 return
+            (self._in_steps.discard if link.steps is None else self._in_steps.add)(connection)
             if batch.error:
                 self._processor.failed(connection, batch.error)
                 return
@@ -253,21 +276,34 @@ class FairScheduler:
                 self._wait(connection, data, at, self._pause_payer(link, now, took) if is_slow else 0.0)
                 return
 
+    def _must_wait(self, link: Link, frames: list[Frame]) -> bool:
+        """Return whether a frame has a long predicate while another frame of its payer has steps left."""
+        is_long = len(getattr(frames[0], "predicate", "")) >= LONG
+        return is_long and any(each.link.payer == link.payer for each in self._in_steps)
+
     def _begin_reading(self, connection: Connection, frames: list[Frame]) -> bool:
         """Return whether a frame has a long predicate; if so, let a thread read it."""
         text = getattr(frames[0], "predicate", "")
         if len(text) < LONG:
             return False
-        is_compared = bool(connection.link.account) or not isinstance(frames[0], Subscribe | OfferFrame)  # with rights
-        self._pause_payer(connection.link, self._loop.time(), _LONGEST_READING)
+        rights = connection.link.rights
+        is_compared = (
+            rights.limits_subscriptions if isinstance(frames[0], Subscribe)
+            else rights.offer is not None if isinstance(frames[0], OfferFrame)
+            else True
+        )  # fmt: skip
+        self._readers.add(connection.link.payer)
         reading = self._read_predicate(connection, partial(read_ahead, text, is_compared=is_compared))
         self._read_ahead[connection] = self._loop.create_task(reading)
         return True
 
     async def _read_predicate(self, connection: Connection, read: Callable[[], float]) -> None:
-        link = connection.link
-        async with self._reading:
-            took = await asyncio.to_thread(read)
+        link, payer = connection.link, connection.link.payer
+        try:
+            async with self._reading:
+                took = await asyncio.to_thread(read)
+        finally:
+            self._readers.discard(payer)
         self._turns.charge(link.payer, link.processor_weight, took)
         self._pause_payer(link, self._loop.time(), took)
         self.release(connection)
@@ -275,6 +311,8 @@ class FairScheduler:
     def _pause(self, connection: Connection) -> float:
         """Return how long the slow frames of a client must wait, in seconds."""
         payer = connection.link.payer
+        if payer in self._readers:
+            return _READING
         pause = self._paused.get(payer, 0.0) - self._loop.time()
         if pause <= 0:
             self._paused.pop(payer, None)
@@ -323,16 +361,19 @@ def _read(connection: Connection, data: Data, start: int) -> _Batch:
             if frame is not None:
                 frames.append(frame)
             is_durable = isinstance(frame, Packet) and frame.durable is not None
-            if number in _ALONE or _is_part(frame):
+            if number in _ALONE or _is_long(frame):
                 break
     except WireError as error:
         return _Batch(frames, start, error.reason)
     return _Batch(frames, start) if frames or reader.skipped else _NOTHING
 
 
-def _is_part(frame: Frame | None) -> bool:
-    """Return whether a frame is a part of a long change: filters with conditions may take 10 ms."""
-    return isinstance(frame, Announce) and bool(frame.changes) and not frame.changes[-1].is_last
+def _is_long(frame: Frame | None) -> bool:
+    """Return whether a frame is a part of a long change, or announces many filters with conditions."""
+    if not isinstance(frame, Announce):
+        return False
+    is_part = bool(frame.changes) and not frame.changes[-1].is_last
+    return is_part or sum(not is_plain(filter) for filter in (*frame.filters, *frame.offers)) >= _MANY_FILTERS
 
 
 class _Account:

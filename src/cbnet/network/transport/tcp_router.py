@@ -244,7 +244,7 @@ class TcpRouter:
             link.close_reason = frames[-1].reason
         if link.is_router:
             frames = self._flow.received(connection, frames)
-        self.perform(self.router.received_all(link.id, frames, self.now), connection)
+        self.perform(self.router.received_all(link.id, frames, self.now, in_steps=True), connection)
         if connection.reader.skipped:
             self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.reader.skipped
             connection.reader.skipped = 0
@@ -259,6 +259,11 @@ class TcpRouter:
             connection.output.max_size = MAX_QUEUED_FOR_NEIGHBOUR
             self._flow.handled(connection)
         return True
+
+    @property
+    def is_announcing(self) -> bool:
+        """Whether neighbours have many announcements to handle."""
+        return self.router.is_announcing
 
     def failed(self, connection: Connection, reason: str, code: ReasonCode = ReasonCode.PROTOCOL) -> None:
         """Close a connection, such as one that carried invalid bytes."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
@@ -32,6 +32,9 @@ class Difference(NamedTuple):
 
     added: Sequence[bytes]
     removed: Sequence[bytes]
+
+
+NO_DIFFERENCE: Final = Difference((), ())
 
 
 class Aggregation:

@@ -96,3 +96,23 @@ def test_frames_that_wait_are_forgotten_with_their_link(router):
     router.close(1)
     again = router.leaf(2, "b", incarnation=2) + router.wait(0.2)
     assert sum(len(frame.filters) for frame in sent(again, Announce, 2)) == PARTS
+
+
+def test_router_is_announcing_while_many_frames_wait(router, monkeypatch):
+    monkeypatch.setattr(announce_pace, "_MANY", PARTS - 2)
+    assert not router.router.is_announcing
+    done = router.say(9, Subscribe(1, LONG, 0))  # one frame is sent, the others wait
+    assert router.router.is_announcing
+    answer(router, done)
+    assert not router.router.is_announcing
+
+
+def test_long_frames_wait_for_each_other_even_if_each_is_announced_alone(router, monkeypatch):
+    monkeypatch.setattr(announce_pace, "_LONG", 0)
+    first = router.say(9, Subscribe(1, "x = 1", 0))
+    assert sizes(first) == [1]
+    assert sizes(router.say(9, Subscribe(2, "x = 2", 0))) == []
+    second = answer(router, first)
+    assert sizes(second) == [1]
+    answer(router, second)
+    assert sizes(router.say(9, Subscribe(3, "x = 3", 0))) == [1]

@@ -7,12 +7,13 @@ from support.memory_networks import hello
 
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.announce import announce_writer
-from cbnet.network.announce.announce_writer import Change, announce_frames, read_change
+from cbnet.network.announce.announce_writer import Change, announce_frames, divided, read_change
 from cbnet.network.protocol.frames import Announce, StreamChange
 from cbnet.network.protocol.wire import MAX_ROUTER_FRAME_BYTES, FrameReader, encode
 from cbnet.routing.aggregation.aggregation import Difference
 
 NONE = Difference([], [])
+SMALL = 3  # filters of a change
 _FILTERS = st.lists(st.binary(min_size=1, max_size=6), unique=True, max_size=8)
 
 
@@ -101,7 +102,22 @@ def test_filters_with_conditions_are_spread_over_more_frames():
         return [len(frame.filters) for frame in announce_frames([Change(1, 7, (Difference(filters, []), NONE))])]
 
     assert frames(" or ".join(f"x = {n}" for n in range(100, 600))) == [500]
-    # [["length(x) > 100"]] takes 18 bytes and counts as 216, with 3 for its index: 149 of them are below 32,768
-    assert frames(" or ".join(f"length(x) > {n}" for n in range(100, 500))) == [149, 149, 102]
+    # [["length(x) > 100"]] takes 18 bytes and counts as 360, with 3 for its index: 90 of them are below 32,768
+    assert frames(" or ".join(f"length(x) > {n}" for n in range(100, 500))) == [90, 90, 90, 90, 40]
     long = "x" * 16_000
     assert frames(f'lower(x) = "{long}" or lower(y) = "{long}"') == [1, 1]
+
+
+@given(differences(), differences())
+def test_a_divided_change_adds_all_filters_before_it_removes_others(subscriptions, offers):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(announce_writer, "MAX_CHANGE", SMALL)
+        found = [*divided(subscriptions, offers)]
+    assert all(1 <= sum(map(len, (*one, *other))) <= SMALL for one, other in found) or found == [(NONE, NONE)]
+    if len(found) > 1:
+        is_removal = [bool(one.removed or other.removed) for one, other in found]
+        assert is_removal == sorted(is_removal)
+        assert not any((one.added or other.added) and (one.removed or other.removed) for one, other in found)
+    for kind, whole in enumerate((subscriptions, offers)):
+        assert [each for pair in found for each in pair[kind].added] == whole.added
+        assert [each for pair in found for each in pair[kind].removed] == whole.removed

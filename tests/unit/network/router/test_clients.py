@@ -4,6 +4,7 @@ import pytest
 from support.memory_networks import Alone, sent, shut
 
 from cbnet.language.syntax import byte_form
+from cbnet.network.announce.subscriptions import STEP
 from cbnet.network.forwarding.forwarding_table import predicate_of
 from cbnet.network.protocol.frames import (
     Announce,
@@ -17,10 +18,12 @@ from cbnet.network.protocol.frames import (
     TraceEnd,
     Unsubscribe,
     Unsubscribed,
+    Withdraw,
 )
 from cbnet.network.protocol.predicate_texts import read_ahead
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.router import clients, filter_quotas
+from cbnet.network.security.access import OPEN_ACCESS
 from cbnet.network.security.rights import read_rights
 
 
@@ -158,3 +161,64 @@ def test_a_trace_that_makes_no_sense_is_refused(trace, reason):
     (refused,) = sent(new.say(1, trace))
     assert reason in refused.reason
     assert sent(new.wait(3.0), TraceEnd) == []
+
+
+MANY = [f"x = {n}" for n in range(3 * STEP)]
+
+
+def stepped(new, frame):
+    """Handle a frame in steps; return what is sent in each."""
+    turns = [new.router.received_all(1, [frame], new.now, in_steps=True)]
+    while new.router.links.get(1).steps is not None:
+        turns.append(new.router.received_all(1, [], new.now, in_steps=True))
+    return turns
+
+
+def filters(new):
+    return len(new.router.fib.local_filters(1, 7))
+
+
+def test_many_filters_are_added_and_removed_in_steps_and_the_answer_is_the_last():
+    new = alone()
+    new.leaf(2, "b")
+    for frame, answer in ((Subscribe(7, " or ".join(MANY), 0), Subscribed), (Unsubscribe(7), Unsubscribed)):
+        turns = stepped(new, frame)
+        assert len(turns) == 3
+        assert [len(sent(turn, answer, 1)) for turn in turns] == [0, 0, 1]
+        assert [len(frame.filters) for turn in turns for frame in sent(turn, Announce, 2)] == [STEP] * 3
+    assert len(new.router.fib) == 0
+
+
+def test_replaced_filters_are_removed_after_the_new_ones_were_added():
+    new = alone()
+    stepped(new, Subscribe(7, " or ".join(MANY), 0))
+    counts = []
+    new.router.received_all(1, [Subscribe(7, " or ".join(f"y = {n}" for n in range(2 * STEP)), 0)], 0.0, in_steps=True)
+    while new.router.links.get(1).steps is not None:
+        counts.append(filters(new) // STEP)
+        new.router.received_all(1, [], 0.0, in_steps=True)
+    assert counts == [4, 5, 4, 3]
+    assert filters(new) == 2 * STEP
+
+
+def test_link_that_closes_between_two_steps_leaves_nothing():
+    new = alone()
+    new.router.received_all(1, [Subscribe(7, " or ".join(MANY), 0)], new.now, in_steps=True)
+    assert filters(new) == STEP
+    new.close(1)
+    assert len(new.router.fib) == new.router.subscriptions.own_filters == 0
+
+
+def test_a_reload_makes_the_steps_that_remain():
+    new = alone()
+    new.router.received_all(1, [Subscribe(7, " or ".join(MANY), 0)], new.now, in_steps=True)
+    done = new.router.reload(new.router.settings, OPEN_ACCESS, new.now)
+    assert sent(done, Subscribed, 1)
+    assert filters(new) == len(MANY)
+
+
+def test_offers_are_added_and_removed_in_steps():
+    new = alone()
+    assert len(stepped(new, OfferFrame(7, " or ".join(MANY), 0))) == 3
+    assert len(stepped(new, Withdraw(7))) == 3
+    assert len(new.router.offer_fib) == 0

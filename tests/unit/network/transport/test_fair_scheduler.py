@@ -9,6 +9,8 @@ from support.waiting import wait_until_async
 
 from cbnet._kernels.fast_path import DONE, LATE, PYTHON
 from cbnet._kernels.link_output import LinkOutput
+from cbnet.language.syntax.byte_form import filter_to_bytes
+from cbnet.language.syntax.parser import parse_filter
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.protocol.frames import (
     Announce,
@@ -28,6 +30,7 @@ from cbnet.network.protocol.frames import (
     TableRequest,
 )
 from cbnet.network.protocol.wire import FrameReader, encode
+from cbnet.network.security.rights import ALL_RIGHTS
 from cbnet.network.transport import fair_scheduler as module
 from cbnet.network.transport.fair_scheduler import FairScheduler
 from cbnet.network.transport.processor_turns import ProcessorTurns
@@ -51,6 +54,8 @@ class FakeConnection:
             processor_weight=weight,
             is_open=True,
             is_blocked=False,
+            steps=None,
+            rights=ALL_RIGHTS,
             is_router=payer.startswith("router "),
         )
         self.output = LinkOutput(1, 1)
@@ -67,12 +72,15 @@ class FakeConnection:
 class FakeRouter:
     """A router, and the rates of its clients, that takes a fixed time for every frame, and none for plain messages."""
 
+    is_announcing = False
+
     def __init__(self, monkeypatch, seconds):
         self.now = 0.0
         self.calls = []
         self.ended = []
         self.errors = []
         self.closing = None
+        self.steps = None  # of each subscription, after the first
         self.pauses = []  # seconds, for each time that the scheduler asks
         self._seconds = seconds
         monkeypatch.setattr(module, "thread_time", lambda: self.now)
@@ -100,6 +108,13 @@ class FakeRouter:
         return self.pauses.pop(0) if self.pauses else 0.0
 
     def process(self, connection, frames):
+        link = connection.link
+        if link.steps:
+            assert frames == []
+            frames = ["step"]
+            link.steps = link.steps - 1 or None
+        elif any(isinstance(frame, Subscribe) for frame in frames):
+            link.steps = self.steps
         self.now += self._seconds * len(frames)
         self.calls.append((connection, list(frames)))
         if self.closing in frames:
@@ -475,6 +490,65 @@ def test_parts_of_a_long_announcement_are_processed_one_by_one(router):
         router.add(one, frames)
         assert router.frames(one) == frames
         assert [len(frames) for _, frames in router.calls] == [2, 1, 3]
+
+    router(story, seconds=0.0)
+
+
+def test_steps_of_a_frame_take_turns_with_others_and_the_next_frame_waits_for_them(router):
+    async def story(router):
+        router.steps = 3
+        one, other = FakeConnection(), FakeConnection()
+        router.add(one, [Subscribe(1, "x = 1", 0), FAST[0]])
+        assert router.frames(one) == [Subscribe(1, "x = 1", 0)]  # longer than a turn
+        assert not one.is_read
+        router.add(other, FAST)
+        assert router.frames(other) == FAST
+        await wait_until_async(lambda: len(router.frames(one)) == 5)
+        assert router.frames(one) == [Subscribe(1, "x = 1", 0), "step", "step", "step", FAST[0]]
+
+    router(story, seconds=0.01)
+
+
+def test_next_long_predicate_of_a_payer_is_read_when_the_steps_of_the_last_one_are_done(router, monkeypatch):
+    monkeypatch.setattr(module, "read_ahead", lambda *_, **__: 0.0)
+
+    async def story(router):
+        router.steps = 3
+        one, two = FakeConnection("evil"), FakeConnection("evil")
+        for link in (one, two):
+            router.add(link, [Subscribe(1, long_predicate("x"), 0)])
+        await wait_until_async(lambda: len(router.frames(two)) == 4)
+        assert [each for each, _ in router.calls] == [one] * 4 + [two] * 4
+
+    router(story, seconds=0.01)
+
+
+def test_steps_wait_while_neighbours_have_many_announcements(router):
+    async def story(router):
+        router.steps = 3
+        one = FakeConnection()
+        router.is_announcing = True
+        router.add(one, [Subscribe(1, "x = 1", 0)])
+        await asyncio.sleep(3 * module._ANNOUNCING)
+        assert router.frames(one) == [Subscribe(1, "x = 1", 0)]
+        router.is_announcing = False
+        await wait_until_async(lambda: len(router.frames(one)) == 4)
+
+    router(story, seconds=0.00001)
+
+
+def test_announcements_of_many_conditions_are_processed_one_by_one(router):
+    condition = filter_to_bytes(parse_filter("x + y > 1"))
+
+    def announce(count, encoded=condition):
+        change = StreamChange(number=1, sequence=2, side=b"", base=0, added=[0], removed=[], is_last=True)
+        return Announce([encoded] * count, [], [change], [])
+
+    async def story(router):
+        one = FakeConnection()
+        few, many = announce(module._MANY_FILTERS - 1), announce(module._MANY_FILTERS)
+        router.add(one, [few, few, many, many, announce(module._MANY_FILTERS, b"\x90"), few])
+        assert [len(frames) for _, frames in router.calls] == [3, 1, 2]
 
     router(story, seconds=0.0)
 
