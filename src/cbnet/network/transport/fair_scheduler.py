@@ -33,39 +33,21 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from time import thread_time
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cbnet._kernels.fast_path import DONE, LATE
 from cbnet._kernels.plain_filter import is_plain
-from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.context import Reserve
 from cbnet.network.link.link import Link
+from cbnet.network.protocol import frames
 from cbnet.network.protocol.frames import (
     Announce,
-    DurableLimit,
-    DurableMove,
-    DurablePeek,
-    DurablePurge,
-    DurableQuery,
-    DurableRemove,
-    DurableSubscribe,
-    FilterRequest,
-    ForgetHome,
     Frame,
-    Inquiry,
     OfferFrame,
     Packet,
     PacketRun,
     Publish,
-    Reload,
-    Replay,
-    StatusRequest,
     Subscribe,
-    SubscriptionRequest,
-    TableRequest,
-    Trace,
-    Unsubscribe,
-    Withdraw,
     frame_number,
 )
 from cbnet.network.protocol.predicate_texts import LONG, read_ahead
@@ -74,35 +56,20 @@ from cbnet.network.router.router import ANY_NUMBER
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.processor_turns import TIME_SLICE, ProcessorTurns
 
+if TYPE_CHECKING:
+    from cbnet.network.transport.tcp_router import TcpRouter
+
 WALL_SLICE = 0.04  # seconds: a thread that compiles filters, or another process, may take the processor meanwhile
 _MAX_PAUSED: Final = 1_000  # payers, some of whose pauses may be over
 _SHORTEST_PAUSE: Final = 0.005  # seconds, so that several messages are handled after it
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
 BATCH_BYTES = 1 << 13  # of these frames: 150 announced filters, which take about 5 ms
-_SLOW: frozenset[type[Frame]] = frozenset(
-    {
-        Subscribe,
-        Unsubscribe,
-        OfferFrame,
-        Withdraw,
-        Trace,
-        StatusRequest,
-        SubscriptionRequest,
-        Inquiry,
-        Reload,
-        DurableSubscribe,
-        DurableRemove,
-        DurableLimit,
-        DurablePeek,
-        DurableMove,
-        DurablePurge,
-        DurableQuery,
-        Replay,
-        ForgetHome,
-        TableRequest,
-        FilterRequest,
-    }
-)
+_SLOW: frozenset[type[Frame]] = frozenset({
+    Subscribe, frames.Unsubscribe, OfferFrame, frames.Withdraw, frames.Trace, frames.StatusRequest,
+    frames.SubscriptionRequest, frames.Inquiry, frames.Reload, frames.DurableSubscribe, frames.DurableRemove,
+    frames.DurableLimit, frames.DurablePeek, frames.DurableMove, frames.DurablePurge, frames.DurableQuery,
+    frames.Replay, frames.ForgetHome, frames.TableRequest, frames.FilterRequest,
+})  # fmt: skip
 _MANY_FILTERS: Final = 8  # with conditions, which take a millisecond, of an announcement that is processed alone
 _ANNOUNCING: Final = 0.01  # seconds in which neighbours handle some announcements
 _READING: Final = 0.05  # seconds between two looks whether a thread has read a predicate
@@ -122,26 +89,6 @@ class _Batch(NamedTuple):
 _NOTHING = _Batch([], 0)
 
 
-class FrameProcessor(Protocol):
-    """The callbacks of a scheduler."""
-
-    def forward(self, connection: Connection, data: Data, start: int, most: int) -> Progress | None:
-        """Handle at most `most` plain messages, up to the first other frame; None: the connection was closed."""
-
-    def process(self, connection: Connection, frames: list[Frame]) -> bool:
-        """Process frames; return whether the connection is still open."""
-
-    @property
-    def is_announcing(self) -> bool:
-        """Whether neighbours have many announcements to handle: frames that take long wait."""
-
-    def failed(self, connection: Connection, reason: str) -> None:
-        """Handle bytes that are not a valid frame."""
-
-    def closed(self, connection: Connection) -> None:
-        """Handle the end of a connection that has no frames left."""
-
-
 @dataclass
 class _Waiting:
     data: bytearray  # frames
@@ -152,7 +99,7 @@ class _Waiting:
 class FairScheduler:
     """Processes frames, and queues the frames of connections that have used up their time slice."""
 
-    def __init__(self, processor: FrameProcessor, rates: ClientRates, turns: ProcessorTurns) -> None:
+    def __init__(self, processor: TcpRouter, rates: ClientRates, turns: ProcessorTurns) -> None:
         self._turns = turns
         self._processor = processor
         self._rates = rates
