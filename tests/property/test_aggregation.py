@@ -12,6 +12,7 @@ from cbnet.language import Filter, Predicate, parse
 from cbnet.language.relations.covering import FilterAnalysis
 from cbnet.language.relations.normal_form import normalised
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
+from cbnet.matching.storage.filter_encoding import encode_filter
 from cbnet.network.forwarding.timed_table import TimedTable, empty_table
 from cbnet.routing.aggregation.aggregation import Aggregation
 from cbnet.routing.aggregation.dominance import DominanceIndex
@@ -65,7 +66,7 @@ class Both:
     def __init__(self, slice):
         self.table = TimedTable(empty_table())
         slots = Slots()
-        self.table.add(slots.take("other holder"), Filter())
+        self.table.add_tests(slots.take("other holder"), [encode_filter(Filter())])
         self.actual, self.expected = Aggregation(self.table, slots, slice), PlainAggregation()
         self.known, self.sent = {}, {}  # what the neighbour of a target has; of those that do not have all yet
 
