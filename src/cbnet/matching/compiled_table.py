@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from cbnet.matching.engines.registry import Report, engine
 from cbnet.matching.engines.tag_table import check_tags_only
 from cbnet.matching.rule import Rule, RuleName
 from cbnet.matching.storage.codes import Test, tests_of
-from cbnet.matching.storage.columns import Columns, Numbers, Texts
+from cbnet.matching.storage.columns import Array, Columns, Numbers, Texts
 from cbnet.matching.storage.reduction import reduce_columns
 from cbnet.matching.storage.rule_section import (
     RULE_SECTION,
@@ -37,9 +37,6 @@ from cbnet.matching.storage.rule_section import (
 from cbnet.matching.storage.table_file import TableFile, open_table_file, write_table_file
 from cbnet.matching.storage.used_leaves import used_leaves
 from cbnet.matching.storage.value_sets import Sets
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array
 
 _REMEDY = "compile the table again"
 _MAX_LOAD = 0.6  # of the hash table of symbols

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cbnet._kernels import pivot_build
 from cbnet._kernels.pivot_table import Remainder
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines import pivot
 from cbnet.matching.engines.owners import GROUP, members_of
-from cbnet.matching.storage.columns import Columns
+from cbnet.matching.memtable import TargetFilter
+from cbnet.matching.storage.columns import Array, Columns
 from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
 from cbnet.matching.storage.reduction import hashes_with_targets, take_filters
-
-if TYPE_CHECKING:
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.memtable import TargetFilter
-    from cbnet.matching.storage.columns import Array
-
 
 MIN_REMOVALS = 50_000
 

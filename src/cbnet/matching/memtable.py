@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from cbnet._kernels.pivot_memtable import MemtableIndex
+from cbnet.language.filter import Filter
+from cbnet.language.message import Message
 from cbnet.matching.storage.filter_encoding import EncodedFilter, decode_filter
-
-if TYPE_CHECKING:
-    from cbnet.language.filter import Filter
-    from cbnet.language.message import Message
 
 MAX_FILTERS = 8192  # then they are compiled
 MAX_CANDIDATES = 256  # filters of one name that a message may be tested against; with more they are compiled

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +33,7 @@ from cbnet._kernels import set_minimal as kernel
 from cbnet._kernels import set_trie
 from cbnet.errors import InputError, LimitError
 from cbnet.matching.engines.tag_table import set_arrays
-from cbnet.matching.storage.columns import offsets_of, run_items
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array
+from cbnet.matching.storage.columns import Array, offsets_of, run_items
 
 Tags: TypeAlias = NDArray[np.int32]
 Numbers: TypeAlias = NDArray[np.int64]

@@ -10,17 +10,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from cbnet.errors import InputError
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.storage.arrow_messages import Rejected, encode_batch
-
-if TYPE_CHECKING:
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.storage.columns import Array
+from cbnet.matching.storage.columns import Array
 
 _FIRST_ROWS, _MAX_ROWS = 4096, 65_536  # of a part
 _MATCHES = 1_000_000  # of a part, roughly

@@ -6,19 +6,16 @@ Counted by numpy over the columns of the table, without a Python object per filt
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cbnet.language.values import RESERVED_NAME
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.counting import determinants, selectivity_table
 from cbnet.matching.storage.codes import TESTS, Test, symbols_of, tests_of
-from cbnet.matching.storage.columns import lengths_of
+from cbnet.matching.storage.columns import Array, Columns, lengths_of
 from cbnet.matching.storage.table_file import VERSION
-
-if TYPE_CHECKING:
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.storage.columns import Array, Columns
 
 Row = dict[str, Any]
 _TOP = 10  # rows of each ranking

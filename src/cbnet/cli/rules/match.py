@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from cbnet.matching.files.columnar_files import ColumnarFile
-    from cbnet.matching.files.file_matching import FileMatcher, MatchedMessages, RuleNames
-    from cbnet.matching.files.output_files import MatchSink, Rows
+    from cbnet.matching.files.file_matching import FileMatcher, MatchedMessages, Rows, RuleNames
+    from cbnet.matching.files.output_files import MatchSink
     from cbnet.matching.files.rule_files import RuleFile
 
 Read: TypeAlias = Callable[[int], bytes]

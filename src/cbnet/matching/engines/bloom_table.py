@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,7 @@ from cbnet.matching.engines.tag_table import (
     distinct_descriptors,
     no_unions,
 )
-from cbnet.matching.storage.columns import constant_arrays, offsets_of
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array, Columns
+from cbnet.matching.storage.columns import Array, Columns, constant_arrays, offsets_of
 
 BITS = 400
 _WORDS = 6

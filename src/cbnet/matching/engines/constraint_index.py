@@ -42,16 +42,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cbnet._kernels import counting_strings
 from cbnet.errors import LimitError
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, Test, tests_of
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array, Texts
+from cbnet.matching.storage.columns import Array, Texts
 
 REGION_SHIFT, NAME_SHIFT, OPERAND_SHIFT = 59, 33, 2
 BRANCH = np.dtype([("kind", "<u2"), ("tests", "<u2"), ("first", "<u4"), ("end", "<u4"), ("root", "<u4")])

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,11 +48,8 @@ from cbnet.matching.engines.constraint_index import (
     string_tries,
 )
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, symbols_of, tests_of
-from cbnet.matching.storage.columns import constant_arrays, lengths_of, offsets_of
+from cbnet.matching.storage.columns import Array, Columns, constant_arrays, lengths_of, offsets_of
 from cbnet.matching.storage.reduction import take_filters
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array, Columns
 
 LARGE = 255  # a filter of this size or more has the rest of its size in a separate list
 _SYMBOL_BITS = 64 - SYMBOL_SHIFT

@@ -6,15 +6,11 @@ An index stores equal filters once. The owner of such a filter is its interface 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet.matching.storage.columns import offsets_of, run_items
+from cbnet.matching.storage.columns import Array, Columns, offsets_of, run_items
 from cbnet.matching.storage.reduction import equal_neighbours
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array, Columns
 
 GROUP = np.uint32(2**31)
 

@@ -8,7 +8,7 @@ close to the size of the answer. The arrays are drawn in `_kernels/pivot_view.px
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -19,11 +19,8 @@ from cbnet.errors import LimitError
 from cbnet.matching.engines.owners import by_target, owned_filters
 from cbnet.matching.engines.pivot_cost import likelihoods
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test, operands_of, symbols_of, tests_of
-from cbnet.matching.storage.columns import constant_arrays, lengths_of, offsets_of, run_items
+from cbnet.matching.storage.columns import Array, Columns, Texts, constant_arrays, lengths_of, offsets_of, run_items
 from cbnet.matching.storage.value_sets import member_index
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array, Columns, Texts
 
 ENTRY = np.dtype([("mask", "<u8"), ("tests", "<u4"), ("target", "<u4")])
 SLOT = np.dtype([("key", "<u8"), ("singles", "<u4"), ("entries", "<u4")])

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cbnet.language.message import Message
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, Test, operands_of, symbols_of, tests_of
-from cbnet.matching.storage.columns import lengths_of
+from cbnet.matching.storage.columns import Array, Columns, lengths_of
 from cbnet.matching.storage.value_sets import expand_sets
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array, Columns
 
 # test -> type of value: 0 none or any, 1 bool, 2 number, 3 string
 _KIND = np.array([0, 0, 1, *[2] * 6, *[3] * 9, *[0] * 4], np.uint64)

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cbnet._kernels.counting_match import CountingIndex
+from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.pivot_table import PivotIndex
+from cbnet._kernels.symbol_table import Symbols
 from cbnet._kernels.tag_bloom import BloomIndex
 from cbnet._kernels.tag_matcher import TagIndex
 from cbnet._kernels.target_set import labelled
@@ -26,11 +28,7 @@ from cbnet.errors import InputError, UndecidedError
 from cbnet.matching.engines import bloom_table as bloom
 from cbnet.matching.engines import counting, pivot
 from cbnet.matching.engines import tag_table as tags
-
-if TYPE_CHECKING:
-    from cbnet._kernels.message_encoding import Batch
-    from cbnet._kernels.symbol_table import Symbols
-    from cbnet.matching.storage.columns import Array, Columns
+from cbnet.matching.storage.columns import Array, Columns
 
 Report = Callable[[str], None]
 Sample = Sequence[Mapping[str, Any]]

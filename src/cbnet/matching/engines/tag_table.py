@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,7 @@ from cbnet._kernels import tag_sets, word_rows
 from cbnet.errors import InputError, LimitError
 from cbnet.matching.engines.owners import GROUP, by_target, members_of, owned_filters
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test, symbols_of
-from cbnet.matching.storage.columns import constant_arrays, lengths_of, offsets_of, run_items
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array, Columns
+from cbnet.matching.storage.columns import Array, Columns, constant_arrays, lengths_of, offsets_of, run_items
 
 _MAX_ALL_TAGS = 2**32 - 1  # of all descriptors together
 _MAX_TARGETS = 2**31 - 1

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -30,12 +30,8 @@ from cbnet.matching.row_matching import in_order, match_rows, rule_lists
 from cbnet.matching.storage.arrow_leaves import LeafReader
 from cbnet.matching.storage.columns import Array
 
-if TYPE_CHECKING:
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.files.output_files import Rows
-    from cbnet.matching.storage.columns import Array
-
 RULES_COLUMN, RULE_COLUMN = "rules", "rule"
+Rows: TypeAlias = pa.RecordBatch | list[bytes]  # lines of JSON Lines without their ends
 
 
 @dataclass(frozen=True)

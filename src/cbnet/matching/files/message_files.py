@@ -12,21 +12,18 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from cbnet._kernels.dict_encoding import are_names_distinct
+from cbnet._kernels.dict_encoding import DictEncoder, are_names_distinct
+from cbnet._kernels.message_encoding import Batch
+from cbnet._kernels.symbol_table import Symbols
 from cbnet.errors import InputError, MessageFormatError
 from cbnet.language.message import Message
 from cbnet.language.syntax.json_form import message_from_json
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.storage.used_leaves import used_leaves
-
-if TYPE_CHECKING:
-    from cbnet._kernels.dict_encoding import DictEncoder
-    from cbnet._kernels.message_encoding import Batch
-    from cbnet._kernels.symbol_table import Symbols
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _CHUNK = 1 << 18  # bytes per read: some thousand lines

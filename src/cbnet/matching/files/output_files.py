@@ -21,11 +21,9 @@ import pyarrow.parquet
 
 from cbnet.errors import InputError, LimitError
 from cbnet.files import unwritable
-from cbnet.matching.files.file_matching import MatchedMessages, RuleNames, by_rule
+from cbnet.matching.files.file_matching import MatchedMessages, Rows, RuleNames, by_rule
 from cbnet.matching.rule import RuleName
 from cbnet.matching.storage.arrow_values import plain_values
-
-Rows: TypeAlias = pa.RecordBatch | list[bytes]  # lines of JSON Lines without their ends
 
 _PART_ROWS, _PART_BYTES = 131_072, 64 << 20
 _as_json = msgspec.json.Encoder(decimal_format="number", enc_hook=str).encode

@@ -8,7 +8,7 @@ filter empty. What these columns cannot hold has op "text" and is written in `st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from cbnet.language.syntax.parser import parse_filter
 from cbnet.language.values import RESERVED_NAME, ValueType
 from cbnet.matching.storage.codes import TESTS, Test
 from cbnet.matching.storage.columns import (
+    Array,
     Columns,
     Numbers,
     Texts,
@@ -31,9 +32,6 @@ from cbnet.matching.storage.columns import (
     split_ints,
 )
 from cbnet.matching.storage.merge import merge_columns, texts_of_arrow
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array
 
 _VALUES = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "string": pa.string()}
 _KINDS = {"bool": ValueType.BOOL, "int": ValueType.NUMBER, "float": ValueType.NUMBER, "string": ValueType.STRING}

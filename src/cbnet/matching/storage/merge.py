@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 from cbnet.language.values import ValueType
 from cbnet.matching.storage.codes import Test, operands_of, symbols_of, tests_of
 from cbnet.matching.storage.columns import (
+    Array,
     Columns,
     Numbers,
+    Texts,
     assemble,
     lengths_of,
     offsets_of,
@@ -21,9 +23,6 @@ from cbnet.matching.storage.columns import (
     sort_numbers,
 )
 from cbnet.matching.storage.value_sets import TYPE_SHIFT, pack_sets
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array, Texts
 
 
 def merge_columns(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Columns:

@@ -8,17 +8,13 @@ when that one is removed.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cbnet._kernels import pivot_build
 from cbnet._kernels import reduce_filters as covered
 from cbnet.matching.storage.codes import SYMBOL_SHIFT
-from cbnet.matching.storage.columns import lengths_of, offsets_of, run_items
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array, Columns
+from cbnet.matching.storage.columns import Array, Columns, lengths_of, offsets_of, run_items
 
 
 def reduce_columns(columns: Columns) -> tuple[Columns, dict[str, Array]]:

@@ -14,16 +14,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from cbnet.errors import InputError, TableFileError, UnknownRuleError
 from cbnet.matching.rule import Rule, RuleName
-from cbnet.matching.storage.columns import Texts, texts
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array
+from cbnet.matching.storage.columns import Array, Texts, texts
 
 RULE_SECTION = "rule_details"
 Name = TypeVar("Name", bound=RuleName)

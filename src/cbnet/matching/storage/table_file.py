@@ -20,15 +20,13 @@ import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cbnet.errors import TableFileError
 from cbnet.files import unreadable, unwritable
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array
+from cbnet.matching.storage.columns import Array
 
 MAGIC = b"CBNETTBL"
 VERSION = 2

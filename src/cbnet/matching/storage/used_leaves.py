@@ -8,13 +8,10 @@ and sequences, and arrays of objects beside dotted keys.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from cbnet.language.message import MAX_DEPTH, Message
+from cbnet.language.message import MAX_DEPTH, Leaf, Message
 from cbnet.language.values import RESERVED_NAME
-
-if TYPE_CHECKING:
-    from cbnet.language.message import Leaf
 
 _UNUSED: Any = object()
 
