@@ -32,8 +32,10 @@ apply) and the remedy (`hint`). An expected outcome, such as "no rule matches", 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+Member = TypeVar("Member")
 
 _MAX_REPORTED = 20  # errors of one file
 
@@ -193,6 +195,13 @@ def _unpickle(kind: type[InputError], arguments: tuple[Any, ...], members: dict[
     error = kind.__new__(kind, *arguments)
     error.__dict__.update(members)
     return error
+
+
+def member_of(members: Mapping[str, Member], name: str, noun: str) -> Member:
+    """Return the member of a name; raise an `InputError` that lists the names if there is none."""
+    if name not in members:
+        raise InputError(f"unknown {noun} {name!r}", hint="use one of " + ", ".join(members))
+    return members[name]
 
 
 def _one_line(text: str, max_length: int = 300) -> str:

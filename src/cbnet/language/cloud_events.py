@@ -80,7 +80,10 @@ def message_from_event(event: object) -> Message:
     if "data" in event:
         attributes["data"] = event["data"]
     elif event.get("data_base64") is not None:
-        data = _base64(event["data_base64"])
+        try:
+            data = base64.b64decode(str(event["data_base64"]), validate=True)
+        except binascii.Error:
+            raise MessageFormatError("data_base64 is not base64", hint="encode the data") from None
         attributes |= _data(data, str(attributes.get("datacontenttype", _UNKNOWN_TYPE)))
     return _message(attributes)
 
@@ -145,13 +148,6 @@ def _json(text: bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise MessageFormatError(f"the data is not JSON: {error}", hint="correct it, or its content type") from None
-
-
-def _base64(text: object) -> bytes:
-    try:
-        return base64.b64decode(str(text), validate=True)
-    except binascii.Error:
-        raise MessageFormatError("data_base64 is not base64", hint="encode the data") from None
 
 
 def _header_text(header: str, value: str) -> str:

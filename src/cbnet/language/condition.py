@@ -126,7 +126,7 @@ class Condition(ValueObject):
     _implied: tuple[Constraint, ...]
 
     def __init__(self, test: Test, accepted: Outcome = Outcome.TRUE) -> None:
-        for operand in _operands(test):
+        for operand in operands_of(test):
             check_expression_depth(operand)
         text = _format(test, accepted)
         if len(text) > MAX_CONDITION_LENGTH:
@@ -136,7 +136,7 @@ class Condition(ValueObject):
     @property
     def names(self) -> frozenset[str]:
         """The attributes whose values the condition tests."""
-        return frozenset(name for operand in _operands(self.test) for name in names(operand))
+        return frozenset(name for operand in operands_of(self.test) for name in names(operand))
 
     @property
     def implied(self) -> tuple[Constraint, ...]:
@@ -182,7 +182,9 @@ class Condition(ValueObject):
             text = evaluate(test.operand, values)
             result = like(text, test.pattern) if isinstance(text, str) else UNKNOWN
         elif isinstance(test, AddressTest):
-            result = _is_in_block(evaluate(test.operand, values), test.block)
+            address = evaluate(test.operand, values)
+            found = block_contains(block_of(test.block), address) if isinstance(address, str) else None
+            result = UNKNOWN if found is None else found
         else:
             result = _is_member(evaluate(test.operand, values), test.values)
         return Outcome.UNKNOWN if isinstance(result, Missing) else Outcome.TRUE if result else Outcome.FALSE
@@ -228,11 +230,6 @@ def _is_member(value: Value | Missing, members: Values) -> bool | Missing:
     return False if has_kind else UNKNOWN
 
 
-def _is_in_block(value: Value | Missing, block: str) -> bool | Missing:
-    found = block_contains(block_of(block), value) if isinstance(value, str) else None
-    return UNKNOWN if found is None else found
-
-
 def _implied_tests(test: Like | AddressTest) -> list[tuple[Op, str]]:
     if isinstance(test, Like):
         return implied(test.pattern)
@@ -240,7 +237,8 @@ def _implied_tests(test: Like | AddressTest) -> list[tuple[Op, str]]:
     return [(Op.PREFIX, prefix)] if prefix else []
 
 
-def _operands(test: Test) -> tuple[Expression, ...]:
+def operands_of(test: Test) -> tuple[Expression, ...]:
+    """Return the expressions of a test."""
     if isinstance(test, Comparison):
         return test.left, test.right
     return (test.operand,) if isinstance(test, Like | Membership | AddressTest) else ()

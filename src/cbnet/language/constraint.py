@@ -105,7 +105,10 @@ class Constraint(ValueObject):
     kind: ValueType | None  # the type of the constants; None for `exists`, and for `in` with several types
 
     def __init__(self, name: str, op: Op | str, value: Value | Iterable[Value] = _NO_VALUE) -> None:
-        self._set(name=validate_name(name), op=_validate_op(op))
+        try:
+            self._set(name=validate_name(name), op=Op(op))
+        except ValueError:
+            raise ValueDomainError(f"unknown operator {op!r}", hint="use one of " + " ".join(map(str, Op))) from None
         if self.op is Op.IN:
             self._set_members(value_set(cast("Iterable[Value]", value), self.name))
         else:
@@ -184,10 +187,3 @@ def refusal(op: Op, value: Value) -> tuple[str, str]:
             f'write the string "{format_value(value)}", or `=`',
         )
     return f"`{op}` compares numbers and strings, not {type_name(value)}", "write `=` or `!=`"
-
-
-def _validate_op(op: Op | str) -> Op:
-    try:
-        return Op(op)
-    except ValueError:
-        raise ValueDomainError(f"unknown operator {op!r}", hint="use one of " + " ".join(map(str, Op))) from None

@@ -105,7 +105,7 @@ def names(expression: Expression) -> Iterator[str]:
     """Yield the names of the attributes in an expression."""
     if isinstance(expression, Attribute):
         yield expression.name
-    for operand in _operands(expression):
+    for operand in parts_of(expression):
         yield from names(operand)
 
 
@@ -113,14 +113,15 @@ def check_expression_depth(expression: Expression) -> None:
     """Raise an error if an expression has too many levels: every other function recurses."""
     level, depth = [expression], 0
     while level and depth < MAX_EXPRESSION_DEPTH:
-        level = [operand for each in level for operand in _operands(each)]
+        level = [operand for each in level for operand in parts_of(each)]
         depth += 1
     if level:
         limit, hint = MAX_EXPRESSION_DEPTH, "write fewer operations"
         raise LimitError("levels of operations in an expression", limit + 1, limit, hint=hint)
 
 
-def _operands(expression: Expression) -> tuple[Expression, ...]:
+def parts_of(expression: Expression) -> tuple[Expression, ...]:
+    """Return the operands of an operation; none of an attribute or constant."""
     if isinstance(expression, Arithmetic):
         return expression.left, expression.right
     return (expression.argument,) if isinstance(expression, Call) else ()
@@ -140,6 +141,14 @@ def evaluate(expression: Expression, values: Mapping[str, Value]) -> Value | Mis
     if not _is_number(left) or not _is_number(right):
         return UNKNOWN
     return calculate(expression.op, left, right)  # type: ignore[arg-type]
+
+
+def folded(operation: Arithmetic | Call) -> Expression | None:
+    """Return an operation; of constants, its value, or None if it has none."""
+    if not all(isinstance(operand, Constant) for operand in parts_of(operation)):
+        return operation
+    value = evaluate(operation, {})
+    return None if isinstance(value, Missing) else Constant(value)
 
 
 def calculate(op: str, left: Number, right: Number) -> Number | Missing:
@@ -188,10 +197,6 @@ def change_case(function: Literal["lower", "upper"], text: str) -> str:
     return "".join(changed if len(changed := method(char)) == 1 else char for char in text)
 
 
-def _length(value: Value) -> Value:
-    return len(value) if isinstance(value, str) else None
-
-
 def _abs(value: Value) -> Value:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -221,7 +226,7 @@ def _bool(value: Value) -> Value:
 _FUNCTIONS: dict[Function, Callable[[Value], Value]] = {
     "lower": lambda value: change_case("lower", value) if isinstance(value, str) else None,
     "upper": lambda value: change_case("upper", value) if isinstance(value, str) else None,
-    "length": _length,
+    "length": lambda value: len(value) if isinstance(value, str) else None,
     "abs": _abs,
     "int": _int,
     "string": _string,

@@ -88,7 +88,15 @@ Locate: TypeAlias = Callable[[LimitError, int], InputError]  # adds a position t
 
 def predicate_of(formula: Formula, limits: Limits = DEFAULT_LIMITS, locate: Locate | None = None) -> Predicate:
     """Return the predicate of a formula; raise an error if it exceeds the limits."""
-    return Predicate(map(_filter, _NormalForm(limits, locate).of(formula)))
+    drafts = _NormalForm(limits, locate).of(formula)
+    return Predicate(
+        Filter(
+            (part for part in draft if isinstance(part, Constraint)),
+            [part for part in draft if isinstance(part, str)],
+            (part for part in draft if isinstance(part, Condition)),
+        )
+        for draft in drafts
+    )
 
 
 def literal(test: Test, accepted: Outcome) -> Constraint | Condition | str | bool:
@@ -214,11 +222,3 @@ def _membership(test: Membership, accepted: Outcome) -> Constraint | Condition |
 
 
 MIRRORED = {Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE, Op.EQ: Op.EQ, Op.NE: Op.NE}
-
-
-def _filter(draft: _Draft) -> Filter:
-    return Filter(
-        (part for part in draft if isinstance(part, Constraint)),
-        [part for part in draft if isinstance(part, str)],
-        (part for part in draft if isinstance(part, Condition)),
-    )

@@ -64,7 +64,10 @@ def validate_value(value: object, where: str) -> Value:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return _validate_int(int(value), where)
+        if INT_MIN <= value <= INT_MAX:
+            return int(value)
+        problem = f"{where}: the integer does not fit in 64 bits ({INT_MIN} to {INT_MAX})"
+        raise ValueDomainError(problem, hint="write a decimal point for the nearest float, or a string")
     if isinstance(value, float):
         return _validate_float(float(value), where)
     if isinstance(value, str):
@@ -90,13 +93,12 @@ def validate_tags(tags: object) -> frozenset[str]:
     """Return a set of tags; raise an error if they are not valid."""
     if isinstance(tags, str) or not isinstance(tags, Iterable):  # a string is a single tag without its list
         raise ValueDomainError("the tags must be a list of strings", hint='write ["a", "b"]')
-    return frozenset(_validate_tag(tag) for tag in tags)
-
-
-def _validate_tag(tag: object) -> str:
-    if not isinstance(tag, str):
-        raise ValueDomainError(f"a tag must be a string, not {type_name(tag)}")
-    return validate_text(tag, "tag")
+    checked = set()
+    for tag in tags:
+        if not isinstance(tag, str):
+            raise ValueDomainError(f"a tag must be a string, not {type_name(tag)}")
+        checked.add(validate_text(tag, "tag"))
+    return frozenset(checked)
 
 
 def validate_text(text: str, where: str) -> str:
@@ -117,15 +119,6 @@ def canonical(value: Value) -> Value:
     if isinstance(value, float) and value.is_integer() and INT_MIN <= value <= INT_MAX:
         return int(value)
     return value
-
-
-def _validate_int(value: int, where: str) -> int:
-    if INT_MIN <= value <= INT_MAX:
-        return value
-    raise ValueDomainError(
-        f"{where}: the integer does not fit in 64 bits ({INT_MIN} to {INT_MAX})",
-        hint="write a decimal point for the nearest float, or a string",
-    )
 
 
 def _validate_float(value: float, where: str) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from cbnet.errors import InputError, PatternError
 from cbnet.language.formula import Formula, predicate_of
@@ -18,6 +18,8 @@ from cbnet.language.syntax import parser
 from cbnet.language.syntax.json_form import json_positions, read_json
 
 RuleSource: TypeAlias = str | Mapping[str, Any] | list[Any]  # text, or JSON that was read already
+Path: TypeAlias = tuple[str | int, ...]  # of a value in a pattern that is JSON
+_Result = TypeVar("_Result")
 
 CBNET = "cbnet"
 _MODULES = {
@@ -56,16 +58,20 @@ def translate_json(source: RuleSource, translate: Callable[[Any], Formula]) -> F
     try:
         return translate(value)
     except PatternError as error:
-        raise _located(error, source) from None
+        try:
+            positions = json_positions(source)
+        except RecursionError:  # the mistake is the depth
+            raise error from None
+        line, column = positions.place(positions.of(error.path))
+        raise error.at(line=line, column=column) from None
 
 
-def _located(error: PatternError, text: str) -> InputError:
+def checked(path: Path, check: Callable[..., _Result], *arguments: object) -> _Result:
+    """Return the result of a check; an error gets the path."""
     try:
-        positions = json_positions(text)
-    except RecursionError:  # the mistake is the depth
-        return error
-    line, column = positions.place(positions.of(error.path))
-    return error.at(line=line, column=column)
+        return check(*arguments)
+    except InputError as error:
+        raise PatternError(error.problem, path, hint=error.hint) from None
 
 
 def check_dialect(dialect: object) -> None:

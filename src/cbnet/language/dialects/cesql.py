@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence
+from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, operands_of
 from cbnet.language.constraint import ORDERING, Op, value_set
 from cbnet.language.dialects.cesql_operands import OperandTranslator, Variant, cast, has_value
 from cbnet.language.dialects.cesql_reader import CONDITIONS, NEGATED, CesqlReader
@@ -70,16 +70,13 @@ class _Translator(OperandTranslator):
             test = exists(str(node.operands[0].value))
             return decided(test, Not(test), TRUE) if isinstance(test, Presence) else _YES
         if node.op == "BOOL()":
-            return self._cast_to_bool(node)
+            if len(node.operands) != 1:
+                raise self._reader.error_at(node.token, "`BOOL` takes one argument", "write BOOL(x)")
+            return self.truth(node.operands[0])
         if node.op not in CONDITIONS:
             return _either([(each.guard, self._as_bool(each, node.token)) for each in self.variants(node)])
         truth = self._tests(node)
         return ~truth if node.op in NEGATED else truth
-
-    def _cast_to_bool(self, node: Node) -> Truth:
-        if len(node.operands) != 1:
-            raise self._reader.error_at(node.token, "`BOOL` takes one argument", "write BOOL(x)")
-        return self.truth(node.operands[0])
 
     def _tests(self, node: Node) -> Truth:
         """Return the condition of a comparison, LIKE or IN, for every variant of its operands."""
@@ -164,7 +161,7 @@ class _Translator(OperandTranslator):
 
     def _tested(self, test: Comparison | Like | Membership, token: Token) -> Truth:
         """Return the condition of a test that is an error where it is unknown."""
-        operands = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
+        operands = operands_of(test)
         for operand in operands:
             self._reader.check_expression(operand, token)
         if all(isinstance(operand, Constant) for operand in operands):

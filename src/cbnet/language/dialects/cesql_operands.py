@@ -16,8 +16,8 @@ from typing import Any
 
 from cbnet.language.cloud_events import TEXT_ATTRIBUTES
 from cbnet.language.dialects.cesql_reader import CONDITIONS, CesqlReader
-from cbnet.language.dialects.cesql_truth import Truth, all_of, present
-from cbnet.language.dialects.event_attributes import exists
+from cbnet.language.dialects.cesql_truth import Truth, all_of
+from cbnet.language.dialects.event_attributes import exists, present
 from cbnet.language.dialects.sql_reader import Node
 from cbnet.language.expression import (
     Arithmetic,
@@ -26,8 +26,7 @@ from cbnet.language.expression import (
     Constant,
     Expression,
     Function,
-    Missing,
-    evaluate,
+    folded,
     names,
 )
 from cbnet.language.formula import FALSE, TRUE, Formula
@@ -66,18 +65,12 @@ def cast(variant: Variant, type: ValueType) -> Expression | None:
     return variant.expression if variant.type is type else folded(Call(_CASTS[type], variant.expression))
 
 
-def folded(operation: Arithmetic | Call) -> Expression | None:
-    """Return an operation; of constants, its value, or None if it has none."""
-    operands = (operation.argument,) if isinstance(operation, Call) else (operation.left, operation.right)
-    if not all(isinstance(operand, Constant) for operand in operands):
-        return operation
-    value = evaluate(operation, {})
-    return None if isinstance(value, Missing) else Constant(value)
-
-
 def has_value(expression: Expression) -> Formula:
     """Return the guard of an expression: all attributes exist, and all casts succeed."""
-    if _is_total(expression):
+    inner = expression
+    while isinstance(inner, Call) and inner.function in _TOTAL:
+        inner = inner.argument
+    if isinstance(inner, Attribute | Constant):
         return all_of(exists(name) for name in names(expression))
     return present(expression)
 
@@ -159,12 +152,6 @@ def _variants(expression: Expression | None, type: ValueType, operands: Iterable
     return [] if expression is None else [Variant(expression, type, all_of(each.guard for each in operands))]
 
 
-def _is_total(expression: Expression) -> bool:
-    while isinstance(expression, Call) and expression.function in _TOTAL:
-        expression = expression.argument
-    return isinstance(expression, Attribute | Constant)
-
-
 @dataclass(frozen=True)
 class EventFunction:
     """A function of CESQL: the types of its parameters, and of its result.
@@ -189,14 +176,6 @@ class EventFunction:
         return self.parameters[:count] if known - self.optional <= count <= known else None
 
 
-def _left(text: str, count: int) -> str | None:
-    return text[:count] if count >= 0 else None
-
-
-def _right(text: str, count: int) -> str | None:
-    return text[max(0, len(text) - count) :] if count >= 0 else None
-
-
 def _substring(text: str, position: int, length: int | None = None) -> str | None:
     if abs(position) > len(text) or (length is not None and length < 0):
         return None
@@ -212,14 +191,6 @@ def _trim(text: str) -> str:
     return text[kept[0] : kept[-1] + 1] if kept else ""
 
 
-def _concat(*texts: str) -> str:
-    return "".join(texts)
-
-
-def _concat_ws(separator: str, *texts: str) -> str:
-    return separator.join(texts)
-
-
 def _folded(fold: Callable[..., Any], *parameters: ValueType, hint: str, **options: Any) -> EventFunction:
     return EventFunction(parameters, _STRING, fold=fold, hint=hint, **options)
 
@@ -229,11 +200,20 @@ EVENT_FUNCTIONS = {
     "LOWER": EventFunction((_STRING,), _STRING, "lower"),
     "UPPER": EventFunction((_STRING,), _STRING, "upper"),
     "ABS": EventFunction((_NUMBER,), _NUMBER, "abs"),
-    "CONCAT": _folded(_concat, _STRING, hint=_COMPARE_PARTS, is_variadic=True),
-    "CONCAT_WS": _folded(_concat_ws, _STRING, _STRING, hint=_COMPARE_PARTS, is_variadic=True),
+    "CONCAT": _folded(lambda *texts: "".join(texts), _STRING, hint=_COMPARE_PARTS, is_variadic=True),
+    "CONCAT_WS": _folded(
+        lambda separator, *texts: separator.join(texts), _STRING, _STRING, hint=_COMPARE_PARTS, is_variadic=True
+    ),
     "TRIM": _folded(_trim, _STRING, hint="publish the attribute without white space around it"),
-    "LEFT": _folded(_left, _STRING, _NUMBER, hint="write x LIKE 'abc%'"),
-    "RIGHT": _folded(_right, _STRING, _NUMBER, hint="write x LIKE '%abc'"),
+    "LEFT": _folded(
+        lambda text, count: text[:count] if count >= 0 else None, _STRING, _NUMBER, hint="write x LIKE 'abc%'"
+    ),
+    "RIGHT": _folded(
+        lambda text, count: text[max(0, len(text) - count) :] if count >= 0 else None,
+        _STRING,
+        _NUMBER,
+        hint="write x LIKE '%abc'",
+    ),
     "SUBSTRING": _folded(_substring, _STRING, _NUMBER, _NUMBER, hint="write x LIKE '__abc%'", optional=1),
     # Casts, which the text of version 1.0 mentions. `BOOL` is a condition.
     "INT": EventFunction((_NUMBER,), _NUMBER),

@@ -70,21 +70,19 @@ class CesqlReader(SqlReader):
 
     def _primary(self) -> Node:
         token = self._peek()
-        if self._is("TRUE", "FALSE"):
-            return Node("literal", self._take()._replace(kind="bool", value=token.value == "TRUE"))
         if self._is("EXISTS"):
             return self._exists()
-        if self._is("+") and self._tokens[self._next + 1].kind == "integer":
+        if self._is("+") and self._peek(1).kind == "integer":
             self._take()
             return Node("literal", self._checked_integer(self._take()))
         if token.kind == "word":
-            return self._call() if self._follows_parenthesis() else Node("name", self._name())
+            return self._call() if self._is("(", ahead=1) else Node("name", self._name())
         if token.kind == "integer":
             return Node("literal", self._checked_integer(self._take()))
         return super()._primary()
 
     def _operand(self) -> Node:
-        if self._is("-") and self._tokens[self._next + 1].kind == "integer":
+        if self._is("-") and self._peek(1).kind == "integer":
             sign, token = self._take(), self._take()
             return Node("literal", sign._replace(kind="integer", value=-int(token.value or 0)))
         return super()._operand()
@@ -94,7 +92,7 @@ class CesqlReader(SqlReader):
             token = self._take_operator(op)
             opening = self._peek()
             self._expect("(", hint="write a list of values: x IN ('a', 'b')")
-            return Node(op, token, (left, *self._list(opening)))
+            return Node(op, token, (left, *self._listed(opening, lambda: self._read(0))))
         if op.endswith("LIKE"):
             token = self._take_operator(op)
             if self._peek().kind != "string":
@@ -110,20 +108,8 @@ class CesqlReader(SqlReader):
 
     def _call(self) -> Node:
         token, opening = self._take(), self._take()
-        operands = () if self._accept(")") else self._list(opening)
+        operands = () if self._accept(")") else self._listed(opening, lambda: self._read(0))
         return Node(f"{str(token.value).upper()}()", token, operands)
-
-    def _list(self, opening: Token) -> tuple[Node, ...]:
-        """Read expressions up to the closing parenthesis."""
-        found = [self._read(0)]
-        while self._accept(","):
-            found.append(self._read(0))
-        self._close(opening)
-        return tuple(found)
-
-    def _follows_parenthesis(self) -> bool:
-        following = self._tokens[self._next + 1]
-        return following.kind == "symbol" and following.value == "("
 
     def _name(self) -> Token:
         token = self._take()

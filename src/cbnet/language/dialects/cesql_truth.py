@@ -21,9 +21,9 @@ from functools import cached_property
 from typing import TypeAlias
 
 from cbnet.errors import LimitError
-from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Presence, TagTest, Test
+from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Presence, TagTest
 from cbnet.language.constraint import Op
-from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression
+from cbnet.language.expression import Attribute, Constant, Expression, parts_of
 from cbnet.language.formula import FALSE, TRUE, AllOf, AnyOf, Formula, Not
 
 _MAX_GUARDS = 100_000  # formulas repeated in the alternatives of a chain
@@ -140,11 +140,6 @@ def all_of(formulas: Iterable[Formula]) -> Formula:
     return kept[0] if len(kept) == 1 else AllOf(tuple(kept))
 
 
-def present(expression: Expression) -> Test:
-    """Return the guard of an expression: it has a value."""
-    return Comparison(Op.NE, expression, Constant(None))
-
-
 def _guarded(part: Formula) -> Expression | None:
     """Return the expression of a guard, `exists x` or `e != null`."""
     if isinstance(part, Presence):
@@ -166,12 +161,7 @@ def _needed(literal: Formula) -> Iterator[Expression]:
 
 
 def _inside(expression: Expression) -> Iterator[Expression]:
-    operands: tuple[Expression, ...] = ()
-    if isinstance(expression, Arithmetic):
-        operands = (expression.left, expression.right)
-    elif isinstance(expression, Call):
-        operands = (expression.argument,)
-    for operand in operands:
+    for operand in parts_of(expression):
         yield operand
         yield from _inside(operand)
 

@@ -38,9 +38,9 @@ def exists(name: str) -> Formula:
     return TRUE if name in REQUIRED_ATTRIBUTES else Presence(name)
 
 
-def text_of(name: str) -> Expression:
-    """Return the text of an attribute."""
-    return Attribute(name) if name in TEXT_ATTRIBUTES else Call("string", Attribute(name))
+def present(expression: Expression) -> Test:
+    """Return the test whether an expression has a value that is not null."""
+    return Comparison(Op.NE, expression, Constant(None))
 
 
 def has_text(name: str, text: str) -> Test:
@@ -60,4 +60,5 @@ def text_is_like(name: str, pattern: str) -> Test:
     """Return the test whether the text of an attribute matches a pattern of ours."""
     characters = {char for piece in pieces(pattern) for char in piece if char is not None}
     may_be_other = characters <= set("-0123456789") or any(like(text, pattern) for text in _BOOLS)
-    return Like(text_of(name) if may_be_other else Attribute(name), pattern)
+    is_cast = may_be_other and name not in TEXT_ATTRIBUTES
+    return Like(Call("string", Attribute(name)) if is_cast else Attribute(name), pattern)

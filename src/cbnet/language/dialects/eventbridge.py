@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
-from cbnet.errors import InputError, PatternError
+from cbnet.errors import PatternError
 from cbnet.language.address_block import block_of, block_text
 from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Presence
 from cbnet.language.constraint import Op, value_set
-from cbnet.language.dialects import translate_json
+from cbnet.language.dialects import Path, checked, translate_json
 from cbnet.language.expression import Attribute, Call, Constant, Expression, change_case
 from cbnet.language.formula import NOT_TRUE, AllOf, AnyOf, Formula, Is, Not
 from cbnet.language.like_pattern import escape_pattern, validate_pattern
@@ -32,8 +32,6 @@ from cbnet.language.message import MAX_DEPTH
 from cbnet.language.values import Value, type_name, validate_name, validate_value
 
 _OR = "$or"
-Path: TypeAlias = tuple[str | int, ...]
-_Result = TypeVar("_Result")
 _COMPARISONS = {"=": Op.EQ, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _NUMERIC_HINT = 'write ["=", 5], ["<", 5] or [">", 0, "<=", 5]'
 _IGNORE_CASE = "equals-ignore-case"
@@ -115,10 +113,6 @@ def _part(op: Op, name: str, operand: object, path: Path) -> Formula:
     return Comparison(op, Call("lower", Attribute(name)), Constant(_lower_string(text, (*path, key))))
 
 
-def _equals_ignore_case(name: str, operand: object, path: Path) -> Formula:
-    return Membership(Call("lower", Attribute(name)), (_lower_string(operand, path),))
-
-
 def _wildcard(name: str, operand: object, path: Path) -> Formula:
     r"""Return the test of a pattern, in which `*` is any run of characters, `\*` an asterisk and `\\` a backslash."""
     characters = iter(_string(operand, path))
@@ -135,10 +129,6 @@ def _wildcard(name: str, operand: object, path: Path) -> Formula:
             if parts[-2:] == ["%", "%"]:
                 raise PatternError("two wildcards in succession", path, hint="write one `*`")
     return Like(Attribute(name), checked(path, validate_pattern, "".join(parts)))
-
-
-def _cidr(name: str, operand: object, path: Path) -> Formula:
-    return AddressTest(Attribute(name), block_text(checked(path, block_of, _string(operand, path))))
 
 
 def _lower_string(value: object, path: Path) -> str:
@@ -158,7 +148,11 @@ def _numeric(name: str, operand: object, path: Path) -> Formula:
     """Return the test of a list of operators and numbers: `=`, or one or two bounds, the lower one first."""
     if not isinstance(operand, list) or len(operand) not in (2, 4):
         raise PatternError("expected a list of operators and numbers", path, hint=_NUMERIC_HINT)
-    ops = [_operator(operand[index], (*path, index)) for index in range(0, len(operand), 2)]
+    for index in range(0, len(operand), 2):
+        if not isinstance(operand[index], str) or operand[index] not in _COMPARISONS:
+            hint = "use one of " + " ".join(_COMPARISONS)
+            raise PatternError("expected an operator", (*path, index), hint=hint)
+    ops = [_COMPARISONS[each] for each in operand[::2]]
     bounds = [_number(operand[index], (*path, index)) for index in range(1, len(operand), 2)]
     if ops == [Op.EQ]:
         return Membership(Attribute(name), (bounds[0],))
@@ -173,12 +167,6 @@ def _check_range(ops: list[Op], bounds: list[int | float], path: Path) -> None:
     if bounds[0] >= bounds[1]:
         hint = 'write ["=", 5] for one number'
         raise PatternError("the lower bound is not below the upper bound", path, hint=hint)
-
-
-def _operator(value: object, path: Path) -> Op:
-    if isinstance(value, str) and value in _COMPARISONS:
-        return _COMPARISONS[value]
-    raise PatternError("expected an operator", path, hint="use one of " + " ".join(_COMPARISONS))
 
 
 def _number(value: object, path: Path) -> int | float:
@@ -204,19 +192,17 @@ def _anything_but(name: str, operand: object, path: Path) -> Formula:
         if key not in _EXCLUDABLE:
             hint = "use a string, a number, a list of them, or " + ", ".join(_EXCLUDABLE)
             raise PatternError(f"`anything-but` does not take `{key}`", path, hint=hint)
-        excluded = [_excluded(key, name, each, place) for each, place in _listed(operand, (*path, key))]
+        excluded = []
+        for each, place in _listed(operand, (*path, key)):
+            if each == "" and key in ("prefix", "suffix"):
+                raise PatternError(f"an empty {key} excludes every string", place, hint="write a text")
+            excluded.append(_EXCLUDABLE[key](name, each, place))
     else:
         values = [_excluded_value(each, place) for each, place in _listed(operand, path)]
         if len({isinstance(value, str) for value in values}) > 1:
             raise PatternError("strings and numbers in one list", path, hint="write only strings, or only numbers")
         excluded = [Membership(Attribute(name), (value,)) for value in values]
     return AllOf((Presence(name), Is(_any_of(excluded), NOT_TRUE)))
-
-
-def _excluded(key: str, name: str, operand: object, path: Path) -> Formula:
-    if operand == "" and key in ("prefix", "suffix"):
-        raise PatternError(f"an empty {key} excludes every string", path, hint="write a text")
-    return _EXCLUDABLE[key](name, operand, path)
 
 
 def _excluded_value(value: object, path: Path) -> Value:
@@ -238,12 +224,18 @@ def _listed(operand: object, path: Path) -> list[tuple[object, Path]]:
 _EXCLUDABLE: dict[str, _Matcher] = {
     "prefix": partial(_part, Op.PREFIX),
     "suffix": partial(_part, Op.SUFFIX),
-    _IGNORE_CASE: _equals_ignore_case,
+    _IGNORE_CASE: lambda name, text, path: Membership(Call("lower", Attribute(name)), (_lower_string(text, path),)),
     "wildcard": _wildcard,
 }
 _MATCHERS: dict[str, _Matcher] = {
-    **_EXCLUDABLE, "anything-but": _anything_but, "numeric": _numeric, "exists": _exists, "cidr": _cidr,
-}  # fmt: skip
+    **_EXCLUDABLE,
+    "anything-but": _anything_but,
+    "numeric": _numeric,
+    "exists": _exists,
+    "cidr": lambda name, block, path: AddressTest(
+        Attribute(name), block_text(checked(path, block_of, _string(block, path)))
+    ),
+}
 
 
 # --- formulas and checks ---------------------------------------------------------------------
@@ -266,11 +258,3 @@ def _any_of(parts: Iterable[Formula]) -> Formula:
     merged = [Membership(operand, value_set(values, str(operand))) for operand, values in sets.items()]
     joined = (*merged, *others)
     return joined[0] if len(joined) == 1 else AnyOf(joined)
-
-
-def checked(path: Path, check: Callable[..., _Result], *arguments: object) -> _Result:
-    """Return the result of a check; an error gets the path."""
-    try:
-        return check(*arguments)
-    except InputError as error:
-        raise PatternError(error.problem, path, hint=error.hint) from None

@@ -16,8 +16,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cbnet.errors import PredicateSyntaxError
-from cbnet.language.condition import Comparison, Like, Membership
+from cbnet.language.condition import Comparison, Like, Membership, operands_of
 from cbnet.language.constraint import ORDERING, Op, value_set
+from cbnet.language.dialects.event_attributes import present
 from cbnet.language.dialects.selector_reader import SelectorReader
 from cbnet.language.dialects.sql_reader import Node
 from cbnet.language.expression import Arithmetic, Attribute, Constant, Expression, Missing, evaluate, names
@@ -73,14 +74,16 @@ class _Translator:
             left, right = map(self._operand, node.operands)
             return self._compared(node.op, left, right)
         if node.op in ("IS NULL", "IS NOT NULL"):
-            is_null = _null(self._property(node))
+            name = self._property(node)
+            is_null = _Condition(Is(Comparison(Op.EQ, name, _NULL), NOT_FALSE), present(name))
             return is_null if node.op == "IS NULL" else ~is_null
         if node.op.endswith("BETWEEN"):
             return self._between(node)
         if node.op.endswith("LIKE"):
             return self._negated_if_not(node, Like(self._property(node), self._pattern(node)))
         if node.op.endswith("IN"):
-            return self._negated_if_not(node, Membership(self._property(node), self._members(node)))
+            members = value_set([member.value for member in node.operands[1:]], "value")
+            return self._negated_if_not(node, Membership(self._property(node), members))
         return self._boolean(node)
 
     def _boolean(self, node: Node) -> _Condition:
@@ -112,9 +115,6 @@ class _Translator:
                 self._compared(">" if is_outside else "<=", operand, high),
             ],
         )
-
-    def _members(self, node: Node) -> tuple[Value, ...]:
-        return value_set([member.value for member in node.operands[1:]], "value")
 
     def _pattern(self, node: Node) -> str:
         """Return our pattern for one with any escape character or none."""
@@ -212,10 +212,10 @@ def _joined(op: str, conditions: Iterable[_Condition]) -> _Condition:
 
 def _decided(test: Comparison | Like | Membership) -> _Condition:
     """Return the condition that is unknown if a property is NULL, and false wherever else the test is not true."""
-    expressions = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
+    expressions = operands_of(test)
     properties = sorted({name for expression in expressions for name in names(expression)})
-    false = AllOf((Is(test, NOT_TRUE), *(_not_null(Attribute(name)) for name in properties)))
-    nulls = [_not_null(name) for name in expressions if isinstance(name, Attribute) and _compares_nulls(test)]
+    false = AllOf((Is(test, NOT_TRUE), *(present(Attribute(name)) for name in properties)))
+    nulls = [present(name) for name in expressions if isinstance(name, Attribute) and _compares_nulls(test)]
     return _Condition(AllOf((test, *nulls)) if nulls else test, false)
 
 
@@ -224,11 +224,3 @@ def _compares_nulls(test: Comparison | Like | Membership) -> bool:
     if not isinstance(test, Comparison) or isinstance(test.left, Constant) or isinstance(test.right, Constant):
         return False
     return test.op in (Op.EQ, Op.NE)
-
-
-def _null(name: Attribute) -> _Condition:
-    return _Condition(Is(Comparison(Op.EQ, name, _NULL), NOT_FALSE), _not_null(name))
-
-
-def _not_null(name: Attribute) -> Formula:
-    return Comparison(Op.NE, name, _NULL)

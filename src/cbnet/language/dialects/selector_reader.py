@@ -65,13 +65,9 @@ class SelectorReader(SqlReader):
         return validate_value(text[1:-1].replace("''", "'"), "string") if kind == "string" else _name(text)
 
     def _primary(self) -> Node:
-        if self._is("TRUE", "FALSE"):
-            token = self._take()
-            return Node("literal", token._replace(kind="bool", value=token.value == "TRUE"))
         if self._is("NULL"):
             raise self._error("NULL is not a value", hint="write `x IS NULL` or `x IS NOT NULL`")
-        following = self._tokens[min(self._next + 1, len(self._tokens) - 1)]
-        if self._peek().kind == "word" and following.value == "(" and following.kind == "symbol":
+        if self._peek().kind == "word" and self._is("(", ahead=1):
             raise self._error(f"unknown function `{self._peek().text}`", hint="selectors have no functions")
         return super()._primary()
 
@@ -82,9 +78,15 @@ class SelectorReader(SqlReader):
             return self._binary(op, left)
         token = self._take_operator(op)
         if op.endswith("LIKE"):
-            return Node(op, token, (left, *self._patterns()))
+            operands = [left, self._string("a pattern, as in x LIKE 'a%'")]
+            if self._accept("ESCAPE"):
+                operands.append(self._string("one character, as in ESCAPE '!'"))
+            return Node(op, token, tuple(operands))
         if op.endswith("IN"):
-            return Node(op, token, (left, *self._strings()))
+            opening = self._peek()
+            self._expect("(", hint="write a list of strings: x IN ('a', 'b')")
+            strings = self._listed(opening, lambda: self._string("strings, as in x IN ('a', 'b')"))
+            return Node(op, token, (left, *strings))
         low = self._read(_OPERAND_RANK)
         self._expect("AND", hint="write x BETWEEN 1 AND 5")
         return Node(op, token, (left, low, self._read(_OPERAND_RANK)))
@@ -94,20 +96,6 @@ class SelectorReader(SqlReader):
         op = "IS NOT NULL" if self._accept("NOT") else "IS NULL"
         self._expect("NULL", hint="selectors have only IS NULL and IS NOT NULL; write `x = TRUE` for a boolean")
         return Node(op, token, (left,))
-
-    def _patterns(self) -> tuple[Node, ...]:
-        """Read the pattern of LIKE, and the escape character if there is one."""
-        pattern = self._string("a pattern, as in x LIKE 'a%'")
-        return (pattern, self._string("one character, as in ESCAPE '!'")) if self._accept("ESCAPE") else (pattern,)
-
-    def _strings(self) -> list[Node]:
-        opening = self._peek()
-        self._expect("(", hint="write a list of strings: x IN ('a', 'b')")
-        strings = [self._string("strings, as in x IN ('a', 'b')")]
-        while self._accept(","):
-            strings.append(self._string("strings, as in x IN ('a', 'b')"))
-        self._close(opening)
-        return strings
 
     def _string(self, expected: str) -> Node:
         if self._peek().kind != "string":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -87,6 +87,8 @@ class SqlReader(TokenReader, ABC):
     def _primary(self) -> Node:
         """Read a name or a literal. A dialect reads its own forms first."""
         token = self._peek()
+        if self._is("TRUE", "FALSE"):
+            return Node("literal", self._take()._replace(kind="bool", value=token.value == "TRUE"))
         if token.kind in ("symbol", "keyword", "end"):
             raise self._missing_operand()
         return Node("name" if token.kind == "word" else "literal", self._take())
@@ -108,17 +110,14 @@ class SqlReader(TokenReader, ABC):
     def _operand(self) -> Node:
         token = self._peek()
         if self._is("("):
-            return self._parenthesised()
+            self._take()
+            inner = self._read(0)
+            self._close(token)
+            return inner
         if token.kind not in ("symbol", "keyword") or token.value not in self.PREFIX:
             return self._primary()
         self._take()
         return self._checked(Node(str(token.value), token, (self._read(self.PREFIX[str(token.value)]),)))
-
-    def _parenthesised(self) -> Node:
-        opening = self._take()
-        inner = self._read(0)
-        self._close(opening)
-        return inner
 
     def _binary(self, op: str, left: Node) -> Node:
         token, rank = self._take_operator(op), self.INFIX[op]
@@ -132,7 +131,7 @@ class SqlReader(TokenReader, ABC):
         token = self._peek()
         if token.kind not in ("symbol", "keyword"):
             return ""
-        return f"NOT {self._tokens[self._next + 1].value}" if token.value == "NOT" else str(token.value)
+        return f"NOT {self._peek(1).value}" if token.value == "NOT" else str(token.value)
 
     def _take_operator(self, op: str) -> Token:
         token = self._take()
@@ -169,8 +168,8 @@ class SqlReader(TokenReader, ABC):
     def _decode(self, kind: str, text: str) -> Value:
         """Return the value of a word or literal; raise an `InputError` if it has none."""
 
-    def _is(self, *spellings: str) -> bool:
-        token = self._peek()
+    def _is(self, *spellings: str, ahead: int = 0) -> bool:
+        token = self._peek(ahead)
         return token.kind in ("symbol", "keyword") and token.value in spellings
 
     def _accept(self, spelling: str) -> bool:
@@ -181,6 +180,14 @@ class SqlReader(TokenReader, ABC):
     def _expect(self, spelling: str, hint: str) -> None:
         if not self._accept(spelling):
             raise self._error(f"expected `{spelling}`", hint=hint)
+
+    def _listed(self, opening: Token, read: Callable[[], Node]) -> tuple[Node, ...]:
+        """Read one or more operands up to the closing parenthesis."""
+        found = [read()]
+        while self._accept(","):
+            found.append(read())
+        self._close(opening)
+        return tuple(found)
 
     def _close(self, opening: Token) -> None:
         if self._peek().kind == "end":

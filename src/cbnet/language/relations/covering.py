@@ -23,7 +23,7 @@ from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.formula import swapped
 from cbnet.language.predicate import Predicate
-from cbnet.language.relations.ranges import AttributeRange, ranges, ranges_by_name
+from cbnet.language.relations.ranges import AttributeRange, ranges_by_name
 from cbnet.language.syntax.parser import parse
 
 PredicateLike: TypeAlias = str | Constraint | Filter | Predicate
@@ -49,7 +49,7 @@ class FilterAnalysis:
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
-        self.ranges: dict[str, AttributeRange] = ranges(filter)
+        self.ranges = ranges_by_name(filter.constraints)
         self._outcomes = ranges_by_name(map(outcome_constraint, filter.conditions)) if filter.conditions else {}
         attributes = chain(self.ranges.values(), self._outcomes.values())
         self.is_satisfiable = not any(attribute.is_empty for attribute in attributes)

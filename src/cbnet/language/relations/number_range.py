@@ -106,7 +106,10 @@ class NumberRange:
 
     def _has_only(self, values: Iterable[Value]) -> bool:
         rest = copy(self)
-        rest.excluded = {*self.excluded, *(cast(Number, value) for value in values if _is_number(value))}
+        rest.excluded = {
+            *self.excluded,
+            *(cast(Number, each) for each in values if value_type(each) is ValueType.NUMBER),
+        }
         rest._trim()
         return rest.is_empty
 
@@ -147,10 +150,6 @@ class NumberRange:
             self._raise_low(successor(self.low))
         while not self.is_empty and self.high in self.excluded:
             self._lower_high(predecessor(self.high))
-
-
-def _is_number(value: Value) -> bool:
-    return value_type(value) is ValueType.NUMBER
 
 
 def _canonical(number: Number) -> Number:

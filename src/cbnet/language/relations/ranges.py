@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.filter import Filter
 from cbnet.language.relations.number_range import NumberRange
 from cbnet.language.relations.string_range import StringRange
 from cbnet.language.values import Value, ValueType, sort_key, value_type
@@ -108,7 +107,11 @@ class AttributeRange:
         kinds = {test.kind for test in tests}
         if len(kinds) == 1:
             self.kind = tests[0].kind
-            self.typed = _typed_range(self.kind, tests)
+            if self.kind is ValueType.BOOL:
+                accepted = (value for value in (False, True) if all(test.accepts(value) for test in tests))
+                self.typed = FiniteRange([*accepted])
+            else:
+                self.typed = NumberRange(tests) if self.kind is ValueType.NUMBER else StringRange(tests)
         self.is_empty = len(kinds) > 1 or (self.typed is not None and self.typed.is_empty)
 
 
@@ -127,12 +130,6 @@ def _accepted(values: Sequence[Value], tests: Sequence[Constraint]) -> list[Valu
     ]
 
 
-def _typed_range(kind: ValueType | None, tests: Sequence[Constraint]) -> Range:
-    if kind is ValueType.BOOL:
-        return FiniteRange([value for value in (False, True) if all(test.accepts(value) for test in tests)])
-    return NumberRange(tests) if kind is ValueType.NUMBER else StringRange(tests)
-
-
 def by_name(constraints: Iterable[Constraint]) -> dict[str, list[Constraint]]:
     """Return the constraints on each attribute."""
     groups: dict[str, list[Constraint]] = defaultdict(list)
@@ -144,8 +141,3 @@ def by_name(constraints: Iterable[Constraint]) -> dict[str, list[Constraint]]:
 def ranges_by_name(constraints: Iterable[Constraint]) -> dict[str, AttributeRange]:
     """Return the range of each attribute that is constrained."""
     return {name: AttributeRange(group) for name, group in by_name(constraints).items()}
-
-
-def ranges(filter: Filter) -> dict[str, AttributeRange]:
-    """Return the range of each attribute that the filter constrains."""
-    return ranges_by_name(filter.constraints)

@@ -238,7 +238,11 @@ def _parts(low: str, high: str | None) -> Iterator[str | _Fan]:
     if fork == len(low):
         yield low
     yield from _fan(low[:fork], ord(low[fork]) + 1 if fork < len(low) else 0, ord(high[fork]) - 1)
-    yield from merge(_above(low, fork + 1), _below(high, fork + 1), key=_stem_length)
+    yield from merge(
+        _above(low, fork + 1),
+        _below(high, fork + 1),
+        key=lambda part: len(part.stem if isinstance(part, _Fan) else part),
+    )
 
 
 def _fork(low: str, high: str) -> int:
@@ -269,10 +273,6 @@ def _fan(stem: str, first: int, last: int) -> Iterator[_Fan]:
     first, last = _code_from(first), _code_to(last)
     if first <= last:
         yield _Fan(stem, first, last)
-
-
-def _stem_length(part: str | _Fan) -> int:
-    return len(part.stem if isinstance(part, _Fan) else part)
 
 
 def _entry(fan: _Fan, refused: Sequence[str]) -> str | None:

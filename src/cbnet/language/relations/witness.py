@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from cbnet.errors import UndecidedError
 from cbnet.language.address_block import block_of
-from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Presence, TagTest, Test
+from cbnet.language.condition import AddressTest, Condition, Like, Membership, Presence, TagTest, Test, operands_of
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
-from cbnet.language.expression import UNKNOWN, Arithmetic, Call, Constant, Expression, Missing, calculate, change_case
+from cbnet.language.expression import UNKNOWN, Constant, Expression, Missing, calculate, change_case, parts_of
 from cbnet.language.filter import Filter
 from cbnet.language.like_pattern import pieces
 from cbnet.language.message import Message
@@ -154,7 +154,8 @@ def _choice(demand: _Demand) -> Value | Missing:
         fitting = (value for value in allowed.members if not any(each.accepts(value) for each in demand.forbidden))
         return next(fitting, UNKNOWN)
     found = (_value(kind, demand) for kind in _kinds(allowed, demand))
-    return next((value for value in found if value is not None), _null(allowed, demand))
+    is_refused = allowed.not_null or any(constraint.accepts(None) for constraint in demand.forbidden)
+    return next((value for value in found if value is not None), UNKNOWN if is_refused else None)
 
 
 def _kinds(allowed: AttributeRange, demand: _Demand) -> Sequence[ValueType]:
@@ -167,18 +168,13 @@ def _kinds(allowed: AttributeRange, demand: _Demand) -> Sequence[ValueType]:
     return sorted((ValueType.NUMBER, ValueType.STRING, ValueType.BOOL), key=lambda kind: kind in restricted)
 
 
-def _null(allowed: AttributeRange, demand: _Demand) -> Missing | None:
-    is_refused = allowed.not_null or any(constraint.accepts(None) for constraint in demand.forbidden)
-    return UNKNOWN if is_refused else None
-
-
 def _value(kind: ValueType, demand: _Demand) -> Value:
     """Return a value of this type that meets the demand; None if there is none."""
     required = [constraint for constraint in demand.required if constraint.value is not None]
     forbidden = [each for constraint in demand.forbidden for each in _of_kind(constraint, kind)]
     if kind is ValueType.STRING:
         return StringRange(required, forbidden).member
-    constraints = required + [_opposite(constraint) for constraint in forbidden]
+    constraints = required + [Constraint(each.name, OPPOSITE[each.op], each.value) for each in forbidden]
     if kind is ValueType.NUMBER:
         return NumberRange(constraints).witness()
     return next((value for value in (True, False) if all(each.accepts(value) for each in constraints)), None)
@@ -192,10 +188,6 @@ def _of_kind(constraint: Constraint, kind: ValueType) -> Iterator[Constraint]:
                 yield Constraint(constraint.name, Op.EQ, member)
     elif constraint.kind is kind:
         yield constraint
-
-
-def _opposite(constraint: Constraint) -> Constraint:
-    return Constraint(constraint.name, OPPOSITE[constraint.op], constraint.value)
 
 
 _MAX_TRIED = 64  # attributes and tags; the others keep their first value
@@ -271,7 +263,7 @@ class ConditionSearch:
         ends: list[Value] = [] if name not in self._fixed else [self._fixed[name], AttributeRange(required).last]
         listed = [member for constraint in required for member in constraint.members if member is not None]
         tried = {sort_key(value): value for value in (*ends, *listed, *constants, *_COMMON)}
-        fitting = [value for value in tried.values() if _accepts(required, value)][:_MAX_VALUES]
+        fitting = [value for value in tried.values() if all(each.accepts(value) for each in required)][:_MAX_VALUES]
         return fitting if required else [Missing.UNKNOWN, *fitting]
 
 
@@ -288,10 +280,6 @@ def _last_tested(conditions: Iterable[Condition], names: Sequence[str]) -> list[
         if condition.names and condition.names <= set(names):
             ready[max(map(names.index, condition.names))].append(condition)
     return ready
-
-
-def _accepts(constraints: Iterable[Constraint], value: Value) -> bool:
-    return all(constraint.accepts(value) for constraint in constraints)
 
 
 def _near(test: Test) -> Iterator[Value]:
@@ -319,27 +307,21 @@ def _results(lefts: Iterable[Value], rights: Sequence[Value], op: str) -> Iterat
 
 
 def _constants(test: Test) -> Iterator[Value]:
-    if isinstance(test, Comparison):
-        yield from _constants_of(test.left)
-        yield from _constants_of(test.right)
-    elif isinstance(test, Membership):
+    if isinstance(test, Membership):
         yield from test.values
-        yield from _constants_of(test.operand)
     elif isinstance(test, Like):
         yield "".join("".join(char or "a" for char in piece) for piece in pieces(test.pattern))
-        yield from _constants_of(test.operand)
     elif isinstance(test, AddressTest):
         yield from (str(block_of(test.block).network_address), "0.0.0.0", "::")
+    for operand in operands_of(test):
+        yield from _constants_of(operand)
 
 
 def _constants_of(expression: Expression) -> Iterator[Value]:
     if isinstance(expression, Constant):
         yield expression.value
-    elif isinstance(expression, Arithmetic):
-        yield from _constants_of(expression.left)
-        yield from _constants_of(expression.right)
-    elif isinstance(expression, Call):
-        yield from _constants_of(expression.argument)
+    for operand in parts_of(expression):
+        yield from _constants_of(operand)
 
 
 def _separates(message: Message, narrow: Filter, wide: Iterable[Filter]) -> bool:

@@ -22,8 +22,7 @@ from cbnet.language.expression import (
     Call,
     Constant,
     Expression,
-    Missing,
-    evaluate,
+    folded,
 )
 from cbnet.language.syntax.hints import FOREIGN_VALUES, name_hint, value_hint
 from cbnet.language.syntax.lexer import Token, TokenReader, TokenType, tokenize
@@ -109,13 +108,10 @@ class ExpressionReader(TokenReader):
 
     def _folded(self, operation: Arithmetic | Call, token: Token) -> Expression:
         """Return an operation, or its value if the operands are constants."""
-        operands = (operation.argument,) if isinstance(operation, Call) else (operation.left, operation.right)
-        if not all(isinstance(operand, Constant) for operand in operands):
-            return operation
-        value = evaluate(operation, {})
-        if isinstance(value, Missing):
+        found = folded(operation)
+        if found is None:
             raise self._error(f"`{operation}` has no value", token, hint="correct the operands")
-        return Constant(value)
+        return found
 
     def _set(self) -> Values:
         opening = self._peek()

@@ -107,7 +107,8 @@ def name_hint(tokens: Sequence[Token]) -> str:
     """Return the hint for tokens where an attribute's name is expected."""
     token = tokens[0]
     if token.kind is TokenType.VALUE and isinstance(token.value, str):
-        return f"write {_as_name(token.value)} for a name; double quotes are for strings only"
+        name = f"`{token.value}`" if BARE_NAME.fullmatch(token.value) else f"`` `{token.value}` ``"
+        return f"write {name} for a name; double quotes are for strings only"
     if token.kind is TokenType.OPEN:
         return "write `exists name`, without parentheses"
     if token.text in ("and", "or") and tokens[1].kind is not TokenType.OPERATOR:
@@ -133,7 +134,3 @@ def trailing_hint(before: Sequence[Token], rest: Sequence[Token]) -> str:
 
 def _is_name(token: Token) -> bool:
     return token.kind is TokenType.NAME
-
-
-def _as_name(text: str) -> str:
-    return f"`{text}`" if BARE_NAME.fullmatch(text) else f"`` `{text}` ``"

@@ -66,8 +66,8 @@ class TokenReader:
         location = PredicateSyntaxError("", self._text, position)
         return error.at(line=location.line, column=location.column)
 
-    def _peek(self) -> Token:
-        return self._tokens[self._next]
+    def _peek(self, ahead: int = 0) -> Token:
+        return self._tokens[self._next + ahead]
 
     def _take(self) -> Token:
         self._next = min(self._next + 1, len(self._tokens) - 1)
@@ -138,7 +138,7 @@ def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
     follows_operand = False
     error = None
     try:
-        _check_surrogates(text)
+        text.encode()
         while position < len(text):
             match = _TOKEN.match(text, position)
             if match is None:
@@ -156,14 +156,19 @@ def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
             position = match.end()
     except PredicateSyntaxError as stop:
         error = stop
+    except UnicodeEncodeError as stop:
+        hint = "the text must be valid Unicode (UTF-8)"
+        error = PredicateSyntaxError("half of a surrogate pair", text, stop.start, hint=hint)
     tokens.append(Token(TokenType.END, "", position, ""))
     return tokens, error
 
 
 def _token(match: re.Match[str], text: str) -> Token:
     group, word, position = match.lastgroup, match.group(), match.start()
+    if group == "word" and word in ("true", "false", "null"):
+        return Token(TokenType.VALUE, None if word == "null" else word == "true", position, word)
     if group == "word":
-        return _word(word, position)
+        return Token(TokenType.KEYWORD if word in KEYWORDS else TokenType.NAME, word, position, word)
     if group == "number":
         return Token(TokenType.VALUE, _number(word, text, position), position, word)
     if group == "operator":
@@ -176,12 +181,6 @@ def _token(match: re.Match[str], text: str) -> Token:
         label = _unescaped(word[2:-1], text, position + 2) if word.startswith('#"') else word[1:]
         return Token(TokenType.TAG, label, position, word)
     return Token(_TYPES[str(group)], word, position, word)
-
-
-def _word(word: str, position: int) -> Token:
-    if word in ("true", "false", "null"):
-        return Token(TokenType.VALUE, None if word == "null" else word == "true", position, word)
-    return Token(TokenType.KEYWORD if word in KEYWORDS else TokenType.NAME, word, position, word)
 
 
 def _number(word: str, text: str, position: int) -> Value:
@@ -226,15 +225,6 @@ def _unescaped(raw: str, text: str, position: int) -> str:
         raise PredicateSyntaxError(problem, text, position + match.start(), length=len(escape), hint=hint)
 
     return _ESCAPE.sub(decode, raw) if "\\" in raw else raw
-
-
-def _check_surrogates(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise PredicateSyntaxError(
-            "half of a surrogate pair", text, error.start, hint="the text must be valid Unicode (UTF-8)"
-        ) from None
 
 
 def _stray(text: str, position: int) -> PredicateSyntaxError:

@@ -214,7 +214,9 @@ class _Parser(ExpressionReader):
         token = self._peek()
         right = self._right_operand()
         for operand in (left, right):
-            self._check_type(op, operand, token)
+            if isinstance(operand, Constant) and not takes(op, value_type(operand.value)):
+                problem, hint = refusal(op, operand.value)
+                raise self._error(problem, token, hint=hint)
         if isinstance(left, Constant) and isinstance(right, Constant):
             raise self._error("expected a name", self._tokens[first], hint=name_hint(self._tokens[first:][:3]))
         return Comparison(op, left, right)
@@ -233,11 +235,6 @@ class _Parser(ExpressionReader):
             raise self._error("expected `)`", hint="write one block; join several tests with `or`")
         self._take()
         return AddressTest(operand, block_text(block))
-
-    def _check_type(self, op: Op, operand: Expression, token: Token) -> None:
-        if isinstance(operand, Constant) and not takes(op, value_type(operand.value)):
-            problem, hint = refusal(op, operand.value)
-            raise self._error(problem, token, hint=hint)
 
     def _pattern(self) -> str:
         token = self._peek()
