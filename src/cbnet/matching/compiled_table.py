@@ -42,10 +42,6 @@ _REMEDY = "compile the table again"
 _MAX_LOAD = 0.6  # of the hash table of symbols
 
 
-def _silent(_: str) -> None:
-    pass
-
-
 class CompiledTable:
     """The arrays of a table and the kernel over them; immutable."""
 
@@ -67,7 +63,7 @@ class CompiledTable:
         cls,
         columns: Columns,
         engine_name: str = "pivot",
-        report: Report = _silent,
+        report: Report = lambda _: None,
         *,
         reduce: bool = True,
         labelled: bool = True,

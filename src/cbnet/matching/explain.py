@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cbnet.errors import UndecidedError
-from cbnet.language.condition import Comparison, Condition, Outcome, Presence, TagTest
+from cbnet.language.condition import Condition, Outcome, Presence, TagTest, operands_of
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.expression import Constant, Expression, Missing, evaluate, names
 from cbnet.language.filter import MAX_EXAMINED, Filter
@@ -141,7 +141,7 @@ def _condition_reason(condition: Condition, message: Message) -> str:
         return f"{format_name(test.name)} is {_format_values(message.leaves.get(test.name, ()))}"
     if isinstance(test, TagTest):
         return "the tag is present" if Outcome.FALSE in condition.accepted else "the tag is missing"
-    operands = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
+    operands = operands_of(test)
     found = {name: message.leaves.get(name, ()) for operand in operands for name in names(operand)}
     if any(len(leaves) != 1 for leaves in found.values()):
         return _format_attributes(found)

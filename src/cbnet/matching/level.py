@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cbnet._kernels import pivot_build
 from cbnet._kernels.pivot_table import Remainder
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines import pivot
@@ -20,7 +19,7 @@ from cbnet.matching.engines.owners import GROUP, members_of
 from cbnet.matching.memtable import TargetFilter
 from cbnet.matching.storage.columns import Array, Columns
 from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
-from cbnet.matching.storage.reduction import hashes_with_targets, take_filters
+from cbnet.matching.storage.reduction import hashes_with_targets, row_hashes, take_filters
 
 MIN_REMOVALS = 50_000
 
@@ -139,7 +138,7 @@ class Level:
         if words is None:
             return _NO_ROWS
         hashes = self.compiled.arrays["covered_hashes"]
-        keys = hashes_with_targets(_row_hash(words), np.array(targets))
+        keys = hashes_with_targets(row_hashes(words, np.array([0, len(words)])), np.array(targets))
         edges = np.searchsorted(hashes, keys, "left"), np.searchsorted(hashes, keys, "right")
         rows = np.concatenate([np.arange(first, end) for first, end in zip(*edges, strict=True)])
         alive: Array = rows[self._alive_aside()[rows]]
@@ -151,7 +150,7 @@ class Level:
         if words is None:
             return _NO_ROWS
         hashes, order = self._aside_order
-        key = hashes_with_targets(_row_hash(words), np.array([target]))[0]
+        key = hashes_with_targets(row_hashes(words, np.array([0, len(words)])), np.array([target]))[0]
         first, end = np.searchsorted(hashes, key, "left"), np.searchsorted(hashes, key, "right")
         rows = order[first:end]
         offsets, all_words = self.compiled.arrays["covered_offsets"], self.compiled.arrays["covered_words"]
@@ -166,8 +165,7 @@ class Level:
     def _aside_order(self) -> tuple[Array, Array]:
         """The hashes of the rows aside, sorted, and the row of each."""
         arrays = self.compiled.arrays
-        hashes = np.empty(len(arrays["covered_targets"]), np.uint64)
-        pivot_build.hash_rows(arrays["covered_words"], arrays["covered_offsets"].astype(np.int64), hashes)
+        hashes = row_hashes(arrays["covered_words"], arrays["covered_offsets"].astype(np.int64))
         hashes = hashes_with_targets(hashes, arrays["covered_targets"])
         order = np.argsort(hashes, kind="stable")
         return hashes[order], order
@@ -178,9 +176,3 @@ class Level:
         targets, offsets, words = (self.compiled.arrays[f"covered_{part}"] for part in ("targets", "offsets", "words"))
         filters = [self.compiled.decode(words[offsets[row] : offsets[row + 1]].tolist()) for row in rows]
         return list(zip(targets[rows].tolist(), map(encode_filter, filters), strict=True))
-
-
-def _row_hash(words: Array) -> Array:
-    hashes = np.empty(1, np.uint64)
-    pivot_build.hash_rows(words, np.array([0, len(words)], np.int64), hashes)
-    return hashes

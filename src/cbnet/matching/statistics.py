@@ -19,6 +19,7 @@ from cbnet.matching.storage.table_file import VERSION
 
 Row = dict[str, Any]
 _TOP = 10  # rows of each ranking
+_FILTER_KINDS = ("always", "single", "other")  # without constraints, with one, with several
 
 # part of a table -> prefixes of the names of its arrays
 _PARTS = {
@@ -59,31 +60,30 @@ _TYPE_AND_OPERATOR |= {test: (str(kind), op.value) for (op, kind), test in rever
 def table_statistics(compiled: CompiledTable, size: int) -> Row:
     """Return the statistics of a table as the members of a JSON object; `size` is that of its file, in bytes."""
     columns, metadata = compiled.columns, compiled.metadata
+    filters, covered = metadata["filters"], metadata["covered"]
+    repeated = filters - len(columns)
+    lengths = lengths_of(columns.offsets)
+    kinds = np.bincount(np.minimum(lengths, 2), minlength=3).tolist()
+    rules = sorted(compiled.rules.values(), key=lambda rule: -rule.priority)
     return {
         "engine": compiled.engine,
         "version": VERSION,
         "rules": metadata["interfaces"],
-        "filters": metadata["filters"],
+        "filters": filters,
         "constraints": metadata["constraints"],
         "bytes": size,
         "bytes_per_constraint": round(size / max(1, metadata["constraints"]), 1),
-        "reduction": _reduction(metadata, len(columns)),
+        "reduction": {"covered": covered, "repeated": repeated, "matched_against": filters - covered - repeated},
         "distinct": _distinct(columns),
-        "filter_kinds": _filter_kinds(columns),
-        "filter_sizes": _filter_sizes(columns),
+        "filter_kinds": dict(zip(_FILTER_KINDS, kinds, strict=True)),
+        "filter_sizes": _filter_sizes(lengths),
         "tests": _tests(columns),
         "top_names": _top(columns, 0, columns.names),
         "top_tags": _top(columns, columns.names, len(columns.symbols)),
         "determinants": _determinants(columns),
-        "rule_details": _rule_details(compiled),
+        "rule_details": [{"name": rule.name, "priority": rule.priority, "metadata": rule.metadata} for rule in rules],
         "parts": _parts(compiled.arrays, size),
     }
-
-
-def _reduction(metadata: Row, stored: int) -> Row:
-    """Return how many filters messages are matched against, and how many are covered or repeated."""
-    covered, repeated = metadata["covered"], metadata["filters"] - stored
-    return {"covered": covered, "repeated": repeated, "matched_against": metadata["filters"] - covered - repeated}
 
 
 def _distinct(columns: Columns) -> Row:
@@ -93,14 +93,8 @@ def _distinct(columns: Columns) -> Row:
     return {"names": names, "tags": tags, **constants, "conditions": len(columns.conditions)}
 
 
-def _filter_kinds(columns: Columns) -> Row:
-    """Return how many filters are empty, have a single constraint, or have several."""
-    always, single, other = np.bincount(np.minimum(lengths_of(columns.offsets), 2), minlength=3).tolist()
-    return {"always": always, "single": single, "other": other}
-
-
-def _filter_sizes(columns: Columns) -> list[Row]:
-    sizes, counts = np.unique(lengths_of(columns.offsets), return_counts=True)
+def _filter_sizes(lengths: Array) -> list[Row]:
+    sizes, counts = np.unique(lengths, return_counts=True)
     pairs = zip(sizes.tolist(), counts.tolist(), strict=True)
     return [{"constraints": size, "filters": count} for size, count in pairs]
 
@@ -141,12 +135,6 @@ def _determinants(columns: Columns) -> list[Row]:
 def _is_of_conditions(columns: Columns, symbol: int) -> bool:
     """Return whether a symbol is "#", the name that every message has and that conditions test."""
     return symbol < columns.names and columns.symbols[symbol] == RESERVED_NAME
-
-
-def _rule_details(compiled: CompiledTable) -> list[Row]:
-    """Return the rules that have a priority or metadata, the highest priority first."""
-    rules = sorted(compiled.rules.values(), key=lambda rule: -rule.priority)
-    return [{"name": rule.name, "priority": rule.priority, "metadata": rule.metadata} for rule in rules]
 
 
 def _parts(arrays: dict[str, Array], size: int) -> list[Row]:

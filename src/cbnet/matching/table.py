@@ -32,10 +32,6 @@ Key = TypeVar("Key", bound=RuleName)
 Report = Callable[[str], None]
 
 
-def _silent(_: str) -> None:
-    pass
-
-
 class Table(Generic[Key]):
     """An immutable table of rules, created by `build`, `from_arrow` or `open`."""
 
@@ -55,7 +51,7 @@ class Table(Generic[Key]):
         reduce: bool = True,
         sample: Sequence[Message | Mapping[str, Any]] = (),
         rules: Iterable[Rule] = (),
-        report: Report = _silent,
+        report: Report = lambda _: None,
     ) -> Table[Key]:
         """Build a table from the predicates of rules, or their texts, by name.
 
@@ -83,7 +79,7 @@ class Table(Generic[Key]):
         engine: str = "pivot",
         reduce: bool = True,
         sample: Sequence[Message | Mapping[str, Any]] = (),
-        report: Report = _silent,
+        report: Report = lambda _: None,
     ) -> Table[Any]:
         """Build a table from an Arrow table with one row per constraint; see `arrow_filters`."""
         from cbnet.matching.compiled_table import CompiledTable

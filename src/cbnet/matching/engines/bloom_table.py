@@ -22,7 +22,7 @@ from cbnet.matching.engines.tag_table import (
     always_targets,
     descriptor_filters,
     distinct_descriptors,
-    no_unions,
+    packed_unions,
 )
 from cbnet.matching.storage.columns import Array, Columns, constant_arrays, offsets_of
 
@@ -55,7 +55,7 @@ def build(
         "bloom_owners": distinct.owners[order],
         "bloom_leading": offsets_of(np.bincount(leading, minlength=BITS), np.uint32),
         "bloom_hashes": np.array([hashes], np.uint32),
-        **distinct.groups, **no_unions(distinct.always), **constant_arrays(columns),
+        **distinct.groups, **packed_unions([distinct.always]), **constant_arrays(columns),
         "aside_tags": distinct.tags, "aside_offsets": distinct.offsets.astype(np.uint32),
         "aside_owners": distinct.owners,
     }  # fmt: skip
@@ -74,16 +74,12 @@ def best_hashes(tags: Iterable[int]) -> int:
     sizes = Counter(count for count in tags if count)
     if not sizes:
         sizes[_DEFAULT_TAGS] = 1
-    return min(range(1, _MAX_HASHES + 1), key=lambda hashes: _expected(hashes, sizes))
 
+    def expected(hashes: int) -> float:
+        shares = ((times, -math.expm1(hashes * tags * math.log1p(-1 / BITS))) for tags, times in sizes.items())
+        return sum(times * share**hashes for times, share in shares)
 
-def _expected(hashes: int, sizes: Mapping[int, int]) -> float:
-    return sum(times * share_filled(hashes * tags) ** hashes for tags, times in sizes.items())
-
-
-def share_filled(draws: int) -> float:
-    """Return the expected share of bits set by a number of draws."""
-    return -math.expm1(draws * math.log1p(-1 / BITS))
+    return min(range(1, _MAX_HASHES + 1), key=expected)
 
 
 def false_positive(hashes: int, tags: int, missing: int = 1) -> float:

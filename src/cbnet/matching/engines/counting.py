@@ -67,7 +67,9 @@ def build(
     if len(columns.words) >= 2**32:
         raise LimitError("constraints in one table", len(columns.words), 2**32 - 1, hint="split the table")
     report("sorting the constraints")
-    filters = _filters(columns)
+    rows = np.flatnonzero(lengths_of(columns.offsets))
+    # By interface: then the check whether an interface is matched mostly repeats the one before.
+    filters = take_filters(columns, rows[np.argsort(columns.targets[rows], kind="stable")])
     counted = _counted(columns, filters)
     constraints, postings = _postings(counted, one_string_index)
     report("building the tries of the strings")
@@ -78,16 +80,6 @@ def build(
         **index, **trie_arrays, **constant_arrays(columns), **postings, **_sizes(counted), **_whole(filters, counted),
         "always": np.unique(columns.targets[lengths_of(columns.offsets) == 0]), **selectivity_table(columns),
     }  # fmt: skip
-
-
-def _filters(columns: Columns) -> Columns:
-    """Return the filters that are not empty, in the order of their interfaces.
-
-    So the filters of an interface are adjacent in the postings, and the check whether an interface is
-    matched mostly repeats the one before.
-    """
-    rows = np.flatnonzero(lengths_of(columns.offsets))
-    return take_filters(columns, rows[np.argsort(columns.targets[rows], kind="stable")])
 
 
 def _counted(columns: Columns, filters: Columns) -> Columns:
@@ -160,8 +152,9 @@ def selectivity_table(columns: Columns) -> dict[str, Array]:
     bits = np.uint64(1) << (targets[is_dense] & 63).astype(np.uint64)
     np.add.at(dense, rank[symbols[is_dense]] * words + (targets[is_dense] >> 6), bits)
     sparse = targets[~is_dense][np.argsort(rank[symbols[~is_dense]], kind="stable")]
+    is_silent = np.append(filters_of_target == 0, np.ones(words * 64 - total, bool))
     return {
-        "silent": _bits(np.append(filters_of_target == 0, np.ones(words * 64 - total, bool))),
+        "silent": np.packbits(is_silent, bitorder="little").view(np.uint64),
         "determinants": rows.astype(np.uint32),
         "dense": dense,
         "sparse_offsets": offsets_of(sizes[rows[dense_rows:]], np.uint32),
@@ -180,10 +173,6 @@ def _pairs(columns: Columns, filters_of_target: Array) -> tuple[Array, Array]:
     targets = (pairs >> _SYMBOL_BITS).astype(np.int64)
     kept = counts == filters_of_target[targets]
     return (pairs[kept] & (1 << _SYMBOL_BITS) - 1).astype(np.int64), targets[kept]
-
-
-def _bits(flags: Array) -> Array:
-    return np.packbits(flags, bitorder="little").view(np.uint64)
 
 
 def determinants(arrays: Mapping[str, Array]) -> Iterator[tuple[int, Array]]:

@@ -184,11 +184,11 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array, Array]:
 
     The inverse of `build`. Postings are numbered as by the kernel's `find`.
     """
-    always = arrays["always"]
+    always, slots = arrays["always"], arrays["slots"]
+    bucket_words = [np.repeat(slots["key"][:-1], lengths_of(slots[kind])) for kind in ("singles", "entries")]
     pieces = []
     before = 0
-    for name, listed in (("bucket", False), ("listed", True)):
-        single_words, entry_words = _listed_words(arrays) if listed else _bucket_words(arrays)
+    for name, (single_words, entry_words) in (("bucket", bucket_words), ("listed", _listed_words(arrays))):
         entries = arrays[f"{name}_entries"]
         numbers = before + np.arange(len(single_words))
         pieces.append((arrays[f"{name}_targets"], np.ones(len(single_words), np.int64), single_words, numbers))
@@ -201,13 +201,8 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array, Array]:
     return targets, offsets, words, numbers
 
 
-def _bucket_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
-    slots = arrays["slots"]
-    return tuple(np.repeat(slots["key"][:-1], lengths_of(slots[kind])) for kind in ("singles", "entries"))  # type: ignore[return-value]
-
-
-def _listed_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
-    """Return the pivots of the postings in lists, from their list and bound."""
+def _listed_words(arrays: dict[str, Array]) -> list[Array]:
+    """Return the pivots of the singles and entries in lists, from their list and bound."""
     words = []
     for lists, bounds in (("list_singles", "single_bounds"), ("list_entries", "entry_bounds")):
         offsets, bound = arrays[lists], arrays[bounds].astype(np.int64)
@@ -227,7 +222,7 @@ def _listed_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
         )
         operand = (bound - _BOUND[test]) // 2
         words.append((number // LISTS << SYMBOL_SHIFT | test << TEST_SHIFT | operand).astype(np.uint64))
-    return words[0], words[1]
+    return words
 
 
 def _entry_filters(

@@ -24,7 +24,7 @@ from cbnet._kernels.symbol_table import Symbols
 from cbnet._kernels.tag_bloom import BloomIndex
 from cbnet._kernels.tag_matcher import TagIndex
 from cbnet._kernels.target_set import labelled
-from cbnet.errors import InputError, UndecidedError
+from cbnet.errors import UndecidedError, member_of
 from cbnet.matching.engines import bloom_table as bloom
 from cbnet.matching.engines import counting, pivot
 from cbnet.matching.engines import tag_table as tags
@@ -93,6 +93,4 @@ TAG_ENGINES = tuple(name for name, engine in _ENGINES.items() if engine.tags_onl
 
 def engine(name: str) -> Engine:
     """Return an engine by its name."""
-    if name not in _ENGINES:
-        raise InputError(f"unknown engine {name!r}", hint="use one of " + ", ".join(_ENGINES))
-    return _ENGINES[name]
+    return member_of(_ENGINES, name, "engine")

@@ -160,21 +160,17 @@ def _unions(distinct: TableDescriptors, room: int) -> dict[str, Array]:
     """Return the lists of unions, together no longer than `room`, or short; the list of no tag always exists."""
     room = max(room, _SHORT)
     rarest = distinct.tags[distinct.offsets[:-1]]
-    common = [
-        (_mask(distinct, row), targets_of(distinct, row)) for row in np.flatnonzero(rarest < _MAX_COMMON).tolist()
-    ]
+    common = []
+    for row in np.flatnonzero(rarest < _MAX_COMMON).tolist():
+        tags = distinct.tags[distinct.offsets[row] : distinct.offsets[row + 1]].tolist()
+        common.append((sum(1 << tag for tag in tags), targets_of(distinct, row)))
     lists = [distinct.always]
     for tags in range(1, _MAX_COMMON + 1):
         larger = _lists(distinct.always, [(mask, targets) for mask, targets in common if mask < 1 << tags], tags, room)
         if larger is None:
             break
         lists = larger
-    return _packed(lists)
-
-
-def no_unions(always: Array) -> dict[str, Array]:
-    """Return the arrays of a table that unites only the interfaces of empty filters."""
-    return _packed([always])
+    return packed_unions(lists)
 
 
 def always_targets(arrays: dict[str, Array]) -> Array:
@@ -183,15 +179,11 @@ def always_targets(arrays: dict[str, Array]) -> Array:
     return arrays["union_targets"][first : end - len(_PAD)]
 
 
-def _packed(lists: list[Array]) -> dict[str, Array]:
+def packed_unions(lists: list[Array]) -> dict[str, Array]:
+    """Return the arrays of unions; the first list is that of no tag."""
     offsets = offsets_of([len(targets) + len(_PAD) for targets in lists], np.uint32)
     padded = [part for targets in lists for part in (targets, _PAD)]
     return {"union_offsets": offsets, "union_targets": np.concatenate(padded).astype(np.uint32)}
-
-
-def _mask(distinct: TableDescriptors, row: int) -> int:
-    tags = distinct.tags[distinct.offsets[row] : distinct.offsets[row + 1]]
-    return sum(1 << tag for tag in tags.tolist())
 
 
 def _lists(always: Array, common: list[tuple[int, Array]], tags: int, room: int) -> list[Array] | None:

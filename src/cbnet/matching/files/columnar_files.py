@@ -83,7 +83,7 @@ class ColumnarFile(ABC):
         self.path = path
         self.skipped: list[InputError] = []  # rows that cannot be read, so far
         with self._naming_errors():
-            self._file = pa.OSFile(str(path))
+            self._file: Any = pa.OSFile(str(path))
             self.schema = self._open()
 
     @abstractmethod

@@ -98,8 +98,6 @@ def read_encoded(read: Callable[[int], bytes], symbols: Symbols) -> Iterator[Enc
 
 
 def _encode_lines(lines: list[bytes], first: int, symbols: Symbols) -> EncodedLines:
-    from cbnet._kernels.dict_encoding import DictEncoder
-
     encoder = DictEncoder(symbols)
     encoded = EncodedLines(encoder.batch)
     for number, line in enumerate(lines, first):

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -93,42 +93,22 @@ class OutputFile(ABC):
 
 
 class WriterOutput(OutputFile):
-    """A file whose writer stays open."""
+    """A file whose writer stays open; `open_writer` opens one, for a path and a schema."""
 
     _writer: Any = None
 
+    def __init__(self, path: Path, open_writer: Callable[[str, pa.Schema], Any]) -> None:
+        super().__init__(path)
+        self._open = open_writer
+
     def _write(self, parts: list[pa.RecordBatch]) -> None:
         if self._writer is None:
-            self._writer = self._open(parts[0].schema)
+            self._writer = self._open(str(self._temporary), parts[0].schema)
         self._writer.write_table(pa.Table.from_batches(parts))
 
     def _close(self) -> None:
         if self._writer is not None:
             self._writer.close()
-
-    @abstractmethod
-    def _open(self, schema: pa.Schema) -> Any: ...
-
-
-class ParquetOutput(WriterOutput):
-    """A Parquet file; a part is a row group."""
-
-    def _open(self, schema: pa.Schema) -> Any:
-        return pyarrow.parquet.ParquetWriter(str(self._temporary), schema)
-
-
-class ArrowOutput(WriterOutput):
-    """An Arrow file."""
-
-    def _open(self, schema: pa.Schema) -> Any:
-        return pa.ipc.new_file(str(self._temporary), schema)
-
-
-class ArrowStreamOutput(WriterOutput):
-    """An Arrow stream."""
-
-    def _open(self, schema: pa.Schema) -> Any:
-        return pa.ipc.new_stream(str(self._temporary), schema)
 
 
 class _TextOutput(OutputFile):
@@ -186,36 +166,48 @@ def _json_texts(column: pa.Array) -> pa.Array:
     return pa.array([None if cell is None else _as_json(cell).decode() for cell in cells], pa.string())
 
 
-_FORMATS: dict[str, type[OutputFile]] = {
-    ".parquet": ParquetOutput,
+_FORMATS: dict[str, Callable[[Path], OutputFile]] = {
+    ".parquet": lambda path: WriterOutput(path, pyarrow.parquet.ParquetWriter),  # a part is a row group
     ".csv": CsvOutput,
-    ".arrow": ArrowOutput,
-    ".arrows": ArrowStreamOutput,
+    ".arrow": lambda path: WriterOutput(path, pa.ipc.new_file),
+    ".arrows": lambda path: WriterOutput(path, pa.ipc.new_stream),
     ".jsonl": JsonLinesOutput,
 }
 
 
-class FileSink:
+class MatchSink(ABC):
+    """A destination of matched messages."""
+
+    _files: dict[int, OutputFile]
+
+    @abstractmethod
+    def write(self, matched: MatchedMessages) -> None:
+        """Write the rows of some messages."""
+
+    def finish(self) -> None:
+        """Complete the files."""
+        for file in self._files.values():
+            file.finish()
+
+    def abandon(self) -> None:
+        """Remove the files."""
+        for file in self._files.values():
+            file.abandon()
+
+
+class FileSink(MatchSink):
     """One file, with the rows that a form of results has."""
 
     def __init__(self, file: OutputFile, form: Callable[[MatchedMessages], Rows]) -> None:
-        self._file = file
+        self._files = {0: file}
         self._form = form
 
     def write(self, matched: MatchedMessages) -> None:
         """Write the rows of the form."""
-        self._file.write(self._form(matched))
-
-    def finish(self) -> None:
-        """Complete the file."""
-        self._file.finish()
-
-    def abandon(self) -> None:
-        """Remove the file."""
-        self._file.abandon()
+        self._files[0].write(self._form(matched))
 
 
-class FolderSink:
+class FolderSink(MatchSink):
     """A folder with a file for each rule that matched: the messages themselves."""
 
     def __init__(self, folder: Path, suffix: str, names: RuleNames) -> None:
@@ -228,7 +220,7 @@ class FolderSink:
         self._folder = folder
         self._suffix = suffix
         self._names = list(_file_names(names.labels))  # of targets
-        self._files: dict[int, OutputFile] = {}
+        self._files = {}
 
     def write(self, matched: MatchedMessages) -> None:
         """Write each message to the files of its rules."""
@@ -238,16 +230,6 @@ class FolderSink:
             for file in self._files.values():
                 file.flush()
 
-    def finish(self) -> None:
-        """Complete the files."""
-        for file in self._files.values():
-            file.finish()
-
-    def abandon(self) -> None:
-        """Remove the files."""
-        for file in self._files.values():
-            file.abandon()
-
     def _file(self, target: int, *, is_columnar: bool) -> OutputFile:
         if target not in self._files:
             file = open_output(self._folder / f"{self._names[target]}{self._suffix}", is_columnar=is_columnar)
@@ -256,9 +238,6 @@ class FolderSink:
                 raise LimitError(f"{self._suffix} files", len(self._files) + 1, _MAX_WRITERS, hint=hint)
             self._files[target] = file
         return self._files[target]
-
-
-MatchSink: TypeAlias = FileSink | FolderSink
 
 
 def _file_names(labels: Iterable[RuleName]) -> Iterator[str]:

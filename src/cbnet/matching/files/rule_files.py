@@ -10,18 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 from cbnet.language.dialects import CBNET
+from cbnet.language.predicate import Predicate
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.text_rules import read_rules
 from cbnet.matching.rule import Rule, RuleName
-
-if TYPE_CHECKING:
-    from cbnet.language.predicate import Predicate
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.storage.columns import Columns
+from cbnet.matching.storage.columns import Columns, columns_of
+from cbnet.matching.storage.table_file import MAGIC
 
 _TEXT_SUFFIXES = (".toml", ".jsonl")
 _SUFFIXES = (*_TEXT_SUFFIXES, ".parquet", ".cbt")
@@ -46,37 +44,36 @@ def open_rule_file(path: Path, *, verify: bool = False, dialect: str = CBNET) ->
     verify: check every byte of a compiled table.
     dialect: of the rules of a text file that names none.
     """
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.storage.columns import columns_of
-
-    _check_dialect(path, dialect)
     if is_compiled(path):
+        _check_no_dialect(path, dialect, "compiled table")
         return RuleFile(CompiledTable.open(path, verify=verify))
-    if path.suffix in _TEXT_SUFFIXES:
-        written = read_rules(path, dialect)
-        return RuleFile(CompiledTable.build(columns_of(written.predicates), rules=written.rules), written.predicates)
-    return RuleFile(CompiledTable.build(_columns_of_parquet(path)))
+    columns, rules, written = _read_uncompiled(path, dialect)
+    return RuleFile(CompiledTable.build(columns, rules=rules), written)
 
 
 def read_columns(path: Path, *, dialect: str = CBNET) -> tuple[Columns, Sequence[Rule]]:
     """Return the filters of a rule file or compiled table, and its rules that have a priority or metadata."""
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.storage.columns import columns_of
-
-    _check_dialect(path, dialect)
     if is_compiled(path):
+        _check_no_dialect(path, dialect, "compiled table")
         compiled = CompiledTable.open(path, verify=True)
         return compiled.columns, [*compiled.rules.values()]
+    return _read_uncompiled(path, dialect)[:2]
+
+
+def _read_uncompiled(path: Path, dialect: str) -> tuple[Columns, Sequence[Rule], Mapping[RuleName, Predicate] | None]:
+    """Return the filters and rules of a text or Parquet file, and the predicates of a text."""
     if path.suffix in _TEXT_SUFFIXES:
         written = read_rules(path, dialect)
-        return columns_of(written.predicates), written.rules
-    return _columns_of_parquet(path), []
+        return columns_of(written.predicates), written.rules, written.predicates
+    if path.suffix == ".parquet":
+        _check_no_dialect(path, dialect, "Parquet file of rules")
+        return _columns_of_parquet(path), [], None
+    hint = f"use {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
+    raise InputError(f"unknown file type {path.suffix!r}", hint=hint, file=str(path))
 
 
 def is_compiled(path: Path) -> bool:
     """Return whether a file is named, or begins, as a compiled table; False if it cannot be read."""
-    from cbnet.matching.storage.table_file import MAGIC
-
     try:
         with path.open("rb") as file:
             return path.suffix == ".cbt" or file.read(len(MAGIC)) == MAGIC
@@ -84,17 +81,12 @@ def is_compiled(path: Path) -> bool:
         return path.suffix == ".cbt"
 
 
-def _check_dialect(path: Path, dialect: str) -> None:
-    is_table = is_compiled(path)
-    if dialect != CBNET and (is_table or path.suffix == ".parquet"):
-        kind = "compiled table" if is_table else "Parquet file of rules"
+def _check_no_dialect(path: Path, dialect: str, kind: str) -> None:
+    if dialect != CBNET:
         raise InputError(f"a {kind} has no dialect", hint="leave it out", file=str(path))
 
 
 def _columns_of_parquet(path: Path) -> Columns:
-    if path.suffix != ".parquet":
-        hint = f"use {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
-        raise InputError(f"unknown file type {path.suffix!r}", hint=hint, file=str(path))
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -115,8 +107,6 @@ def _columns_of_parquet(path: Path) -> Columns:
 
 def _read_back(columns: Columns) -> dict[RuleName, Predicate]:
     """Return all filters of a table as predicates, in one pass."""
-    from cbnet.language import Predicate
-
     filters: list[list[int]] = [[] for _ in columns.interfaces]
     for row, target in enumerate(columns.targets.tolist()):
         filters[target].append(row)

@@ -113,16 +113,14 @@ class _RuleReader:
         rules = document.get("rules")
         if isinstance(rules, dict):
             for name, value in rules.items():
-                self._add_toml(name, value, top.below("rules", name))
+                place = top.below("rules", name)
+                if not isinstance(value, dict):
+                    self._add(name, {"when": value}, place, place)
+                elif self._check_keys(value, _MEMBERS, place):
+                    self._add(name, value, place, place.below("when"))
         elif not self.errors:
             hint = "write [rules.NAME] for each rule" if "rules" in document else "begin it with a line [rules]"
             self.errors.append(top.below("rules").locate_key(InputError("no table of rules", hint=hint)))
-
-    def _add_toml(self, name: str, value: object, place: _Place) -> None:
-        if not isinstance(value, dict):
-            self._add(name, {"when": value}, place, place)
-        elif self._check_keys(value, _MEMBERS, place):
-            self._add(name, value, place, place.below("when"))
 
     def read_json_lines(self, source: str) -> None:
         is_first = True

@@ -47,7 +47,8 @@ def columns_from_arrow(table: pa.Table) -> Columns:
     rows = _Rows(table, np.arange(len(table)))
     filters = rows.required("filter", pa.int64()).to_numpy()
     names, targets = rows.rules()
-    has_text = np.isin(filters, filters[rows.are_texts()])
+    ops = rows.column("op", pa.string()).cast(pa.string())
+    has_text = np.isin(filters, filters[np.asarray(pc.equal(ops, _TEXT).fill_null(False))])
     if not has_text.any():
         return _flat_columns(rows, filters, names, targets)
     flat, written = rows.take(np.flatnonzero(~has_text)), rows.take(np.flatnonzero(has_text))
@@ -84,11 +85,6 @@ class _Rows:
     def take(self, rows: Array) -> _Rows:
         """Return some of the rows."""
         return _Rows(self._table.take(pa.array(rows)), self.numbers[rows])
-
-    def are_texts(self) -> Array:
-        """Return which rows are written as text."""
-        ops = self.column("op", pa.string()).cast(pa.string())
-        return np.asarray(pc.equal(ops, _TEXT).fill_null(False))
 
     def filters(self, numbers: Array, targets: Array) -> list[tuple[int, Filter]]:
         """Return the filters of all rows as values of the language, with their targets."""

@@ -98,7 +98,9 @@ class LeafReader:
             inner = scope
             for array in arrays:  # an object beside an array of objects is one more element of it
                 if column.path.startswith(f"{array}."):
-                    inner = self._object_beside(inner, array)
+                    if (inner, array) not in self._beside:
+                        self._beside[inner, array] = self._array_elements(inner, array, np.arange(inner.count))
+                    inner = self._beside[inner, array]
             yield from self._values(inner, column, depth)
 
     def _members(self, column: _Column, depth: int) -> Iterator[_Column]:
@@ -133,11 +135,6 @@ class LeafReader:
         rows = places if scope.rows is None else scope.rows if places is None else scope.rows[places]
         elements = scope.elements if scope.elements is None or places is None else scope.elements[places]
         yield Leaves(path, self.symbols.symbol(path, False), cells, rows, elements)
-
-    def _object_beside(self, scope: Scope, path: str) -> Scope:
-        if (scope, path) not in self._beside:
-            self._beside[scope, path] = self._array_elements(scope, path, np.arange(scope.count))
-        return self._beside[scope, path]
 
     def _array_elements(self, scope: Scope, path: str, places: Numbers) -> Scope:
         """Return new elements of the arrays of a path, in the places of a scope."""

@@ -122,14 +122,14 @@ class _Encoder:
         if _is_sound(batch):
             fields, arrays = batch.__arrow_c_array__()
             left = add_plain_columns(columns, fields, arrays, self._symbols)
-            if any(self._is_nested(schema.field(index)) for index in left):
+            if any(self._uses_objects(schema.field(index)) for index in left):
                 columns = Columns()
             else:
                 self.kept += (fields, arrays)
                 others = left
         return columns, [(schema.field(index).name, batch.column(index)) for index in others]
 
-    def _is_nested(self, field: pa.Field) -> bool:
+    def _uses_objects(self, field: pa.Field) -> bool:
         """Return whether a column holds objects or arrays that filters use."""
         return field.name != RESERVED_NAME and holds_objects(field.type) and self.reader.uses(field.name, field.type)
 

@@ -6,7 +6,7 @@ Decimals become the ints that they equal, or the nearest floats. A null is an ab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -79,16 +79,12 @@ def _texts(column: pa.Array) -> PlainValues:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        codes = [*_encoded(column)]
+        binary = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+        codes = column.view(binary[column.type]).to_pylist()
         wrong = np.array([text is not None and not is_utf8(text) for text in codes])
         kept = pa.array([None if bad else text for text, bad in zip(codes, wrong, strict=True)], pa.binary())
         return PlainValues((kept.cast(pa.string()),), np.flatnonzero(wrong), "the string is not UTF-8", "encode it")
     return PlainValues((as_strings(column),))
-
-
-def _encoded(column: pa.Array) -> Iterator[bytes | None]:
-    binary = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
-    yield from column.view(binary[column.type]).to_pylist()
 
 
 def is_utf8(text: bytes) -> bool:
@@ -141,10 +137,6 @@ def _dates(column: pa.Array) -> PlainValues:
     return _times(column.cast(pa.date32(), safe=False).cast(pa.int32()).cast(pa.int64()), "s", 86_400)
 
 
-def _timestamps(column: pa.Array) -> PlainValues:
-    return _times(column.cast(pa.int64()), column.type.unit, 1)  # whatever the time zone, they count from 1970 in UTC
-
-
 def _times(ticks: pa.Array, unit: str, size: int) -> PlainValues:
     """Return times from their ticks, each of `size` units."""
     first, last = _FIRST_SECOND * _PER_SECOND[unit] // size, (_LAST_SECOND + 1) * _PER_SECOND[unit] // size - 1
@@ -177,7 +169,8 @@ _CONVERSIONS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], Pl
     (pa.types.is_integer, _ints),
     (pa.types.is_floating, _floats),
     (pa.types.is_boolean, lambda column: PlainValues((column,))),
-    (pa.types.is_timestamp, _timestamps),
+    # whatever the time zone, timestamps count from 1970 in UTC
+    (pa.types.is_timestamp, lambda column: _times(column.cast(pa.int64()), column.type.unit, 1)),
     (pa.types.is_date, _dates),
     (pa.types.is_decimal, _decimals),
 )

@@ -66,7 +66,8 @@ def _encode_test(test: Test) -> Iterator[bytes]:
         if isinstance(test, Like):
             yield _with_text(_LIKE, _encode_pattern(test.pattern))
         elif isinstance(test, AddressTest):
-            yield _encode_block(test.block)
+            block = block_of(test.block)
+            yield struct.pack("<BBB16s", _ADDRESS, block.version, block.prefixlen, block.network_address.packed)
         else:
             yield struct.pack("<BI", _MEMBER, len(test.values))
             yield from map(_encode_constant, test.values)
@@ -103,11 +104,6 @@ def _encode_pattern(pattern: str) -> bytes:
         b"".join(_ANY_CHARACTER if char is None else char.encode() for char in piece) for piece in pieces(pattern)
     )
     return _ANY_RUN.join(encoded)
-
-
-def _encode_block(text: str) -> bytes:
-    block = block_of(text)
-    return struct.pack("<BBB16s", _ADDRESS, block.version, block.prefixlen, block.network_address.packed)
 
 
 def _with_text(operation: int, text: bytes) -> bytes:

@@ -26,12 +26,12 @@ def reduce_columns(columns: Columns) -> tuple[Columns, dict[str, Array]]:
     columns = take_filters(columns, np.sort(equal_neighbours(columns, np.arange(len(columns)))[0]))
     coverer = find_coverers(columns)
     dropped = np.flatnonzero(coverer >= 0)
-    hashes = filter_hashes(columns)[coverer[dropped]]
+    hashes = hashes_with_targets(row_hashes(columns.words, columns.offsets), columns.targets)[coverer[dropped]]
     order = np.argsort(hashes, kind="stable")
     aside = take_filters(columns, dropped[order])
     arrays = {
         "covered_targets": aside.targets,
-        "covered_offsets": packed_offsets(aside.offsets),
+        "covered_offsets": aside.offsets.astype(np.uint32) if aside.offsets[-1] < 2**32 else aside.offsets,
         "covered_words": aside.words,
         "covered_hashes": hashes[order],
     }
@@ -40,8 +40,7 @@ def reduce_columns(columns: Columns) -> tuple[Columns, dict[str, Array]]:
 
 def equal_neighbours(columns: Columns, rows: Array) -> tuple[Array, Array]:
     """Return filters in an order in which equal ones are adjacent, each once per interface, and which repeat."""
-    hashes = np.empty(len(columns), np.uint64)
-    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
+    hashes = row_hashes(columns.words, columns.offsets)
     order = rows[np.lexsort((columns.targets[rows], hashes[rows]))]
     repeated = np.zeros(len(order), np.uint8)
     pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
@@ -51,22 +50,17 @@ def equal_neighbours(columns: Columns, rows: Array) -> tuple[Array, Array]:
     return order[is_kept], repeated[is_kept]
 
 
-def filter_hashes(columns: Columns) -> Array:
-    """Return a hash of each filter together with its interface: uint64[filters]."""
-    hashes = np.empty(len(columns), np.uint64)
-    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
-    return hashes_with_targets(hashes, columns.targets)
+def row_hashes(words: Array, offsets: Array) -> Array:
+    """Return a hash of each row of words: uint64[rows]; offsets: int64."""
+    hashes = np.empty(len(offsets) - 1, np.uint64)
+    pivot_build.hash_rows(words, offsets, hashes)
+    return hashes
 
 
 def hashes_with_targets(hashes: Array, targets: Array) -> Array:
     """Return the hashes of filters mixed with their interfaces."""
     mixed: Array = hashes * np.uint64(0x9E3779B97F4A7C15) + targets.astype(np.uint64)
     return mixed
-
-
-def packed_offsets(offsets: Array) -> Array:
-    """Return offsets in 32 bits if they fit."""
-    return offsets.astype(np.uint32) if offsets[-1] < 2**32 else offsets
 
 
 def find_coverers(columns: Columns) -> Array:
@@ -79,12 +73,7 @@ def find_coverers(columns: Columns) -> Array:
         columns.words, columns.offsets, columns.targets, order, columns.strings.data, columns.strings.offsets,
         columns.sets.members, columns.sets.offsets, coverer,
     )  # fmt: skip
-    return _survivors(coverer)
-
-
-def _survivors(coverer: Array) -> Array:
-    """Follow each coverer to one that is not covered: covering is transitive."""
-    while True:
+    while True:  # follow each coverer to one that is not covered: covering is transitive
         above = np.where(coverer >= 0, coverer[coverer], -1)
         if not np.any(above >= 0):
             return coverer
