@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from numbers import Integral
 from typing import TypeAlias
 
@@ -47,25 +47,20 @@ class Network:
         graph: Graph,
         predicates: Mapping[int, PredicateLike],
         senders: Iterable[int] | None = None,
-        *,
-        interests: Interests | None = None,
     ) -> None:
-        """Build the view from ids of nodes; without senders, every node may send.
-
-        `interests` replaces the interests built from the predicates, which then only name the receivers.
-        """
+        """Build the view from ids of nodes; without senders, every node may send."""
         senders = range(len(graph)) if senders is None else [*senders]
-        _check_ids(graph, (*predicates, *senders))
+        for node in (*predicates, *senders):
+            if not isinstance(node, Integral) or isinstance(node, bool) or not 0 <= int(node) < len(graph):
+                raise InputError(f"there is no node {node!r}", hint=f"ids are from 0 to {len(graph) - 1}; see Graph.id")
         self.graph = graph
-        if interests is not None:
-            self.interests = interests
         self.predicates: dict[int, Predicate] = {x: as_predicate(predicates[x]) for x in sorted(predicates)}
         self.senders = tuple(sorted(set(senders)))
         self.receivers: Ids = np.array(list(self.predicates), dtype=np.int32)
         self._sender_ranks = {v: rank for rank, v in enumerate(self.senders)}
         self.rank = {x: rank for rank, x in enumerate(self.predicates)}  # of a receiver among the receivers
         kept = max(64, _CACHE_BYTES // (_TREE_BYTES * max(1, len(graph))))
-        self.tree = lru_cache(kept)(self._tree)  # the shortest-path tree of a node, T_v
+        self.tree = lru_cache(kept)(partial(shortest_path_tree, graph))  # the shortest-path tree of a node, T_v
         self._branches: dict[int, Branches] = {}
         self._first_hops: dict[int, Ids] = {}
         self._distances: dict[int, Lengths] = {}
@@ -90,9 +85,6 @@ class Network:
         return Interests(self.predicates)
 
     # --- paths
-
-    def _tree(self, v: int) -> Tree:
-        return shortest_path_tree(self.graph, v)
 
     @cached_property
     def sender_parents(self) -> Ids:
@@ -144,12 +136,6 @@ class Network:
     def interested(self, message: Message) -> list[int]:
         """Return the receivers whose unreduced predicate the message matches."""
         return self._table.match(message)
-
-
-def _check_ids(graph: Graph, nodes: Iterable[object]) -> None:
-    for node in nodes:
-        if not isinstance(node, Integral) or isinstance(node, bool) or not 0 <= int(node) < len(graph):
-            raise InputError(f"there is no node {node!r}", hint=f"ids are from 0 to {len(graph) - 1}; see Graph.id")
 
 
 def _first_hops(graph: Graph, tree: Tree, nodes: Ids) -> Ids:

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from cbnet.errors import InputError
+from cbnet.errors import member_of
 from cbnet.language.message import Message
 from cbnet.routing.network import Network
 from cbnet.routing.router_state import RouterState, total
@@ -102,9 +102,9 @@ class Scheme(ABC):
         """Return the total state of these routers; new routers are not cached."""
         return total((self._routers.get(u) or self._new_router(u)).state() for u in routers)
 
-    @abstractmethod
     def formula(self) -> float | None:
         """Return M(S) in bits by the paper's formula (`router_state`), or None without a formula."""
+        return None
 
 
 # name -> module and class, imported on use
@@ -125,9 +125,7 @@ SIMULATED = (*_SCHEMES, *_SIMULATED_ONLY)  # live routers run a subset of SCHEME
 
 def scheme(name: str) -> Callable[[Network], Scheme]:
     """Return a scheme by its name."""
-    if name not in SIMULATED:
-        raise InputError(f"unknown scheme {name!r}", hint="use one of " + ", ".join(SIMULATED))
-    module, kind = (_SCHEMES | _SIMULATED_ONLY)[name]
+    module, kind = member_of(_SCHEMES | _SIMULATED_ONLY, name, "scheme")
     scheme_class: Callable[[Network], Scheme] = getattr(import_module(module), kind)
     return scheme_class
 

@@ -61,7 +61,7 @@ def as_classes(graph: Graph) -> NDArray[np.int8]:
 
 def customer_trees(graph: Graph) -> Lengths:
     """Return the size of the customer tree of each AS: int64[n]."""
-    offsets, targets = _customers(graph)
+    offsets, targets = _neighbours(graph, Relation.CUSTOMER)
     traversal = Traversal(offsets, targets, graph.weights[:0])
     sizes = np.zeros(len(graph), dtype=np.int64)
     for provider in np.flatnonzero(np.diff(offsets)).tolist():
@@ -71,29 +71,24 @@ def customer_trees(graph: Graph) -> Lengths:
     return sizes
 
 
-def _customers(graph: Graph) -> tuple[Lengths, Ids]:
-    """Return the customers of each AS: the offset of each row, and the rows."""
-    is_customer = _relations(graph) == Relation.CUSTOMER
-    before = np.concatenate([[0], np.cumsum(is_customer)])
-    return before[graph.offsets], graph.targets[is_customer]
+def _neighbours(graph: Graph, relation: Relation) -> tuple[Lengths, Ids]:
+    """Return the neighbours of each AS with a relation: the offset of each row, and the rows."""
+    if graph.relations is None:
+        raise InputError(
+            "the graph has no relations between ASes", hint="read a file of AS relations, or use aslike:1000"
+        )
+    chosen = graph.relations == relation
+    return np.concatenate([[0], np.cumsum(chosen)])[graph.offsets], graph.targets[chosen]
 
 
 def _tier_1(graph: Graph, sizes: Lengths) -> list[int]:
-    providers = np.concatenate([[0], np.cumsum(_relations(graph) == Relation.PROVIDER)])[graph.offsets]
+    providers, _ = _neighbours(graph, Relation.PROVIDER)
     candidates = np.flatnonzero((np.diff(providers) == 0) & (sizes >= _LARGE))
     joined: list[int] = []
     for candidate in candidates[np.argsort(-sizes[candidates], kind="stable")].tolist():
         if np.isin(joined, graph.neighbours(candidate)).all():
             joined.append(candidate)
     return joined
-
-
-def _relations(graph: Graph) -> NDArray[np.int8]:
-    if graph.relations is None:
-        raise InputError(
-            "the graph has no relations between ASes", hint="read a file of AS relations, or use aslike:1000"
-        )
-    return graph.relations
 
 
 _CHANCES = {AsClass.TIER_1: 0.4, AsClass.LARGE: 0.3, AsClass.SMALL: 0.2, AsClass.STUB: 0.1}

@@ -46,17 +46,14 @@ def read_graphml(text: str, edges: EdgeSet) -> None:
     except expat.ExpatError as error:
         edges.mistake(InputError(f"not XML: {expat.ErrorString(error.code)}", column=error.offset + 1), error.lineno)
         return
-    weights = {key.attributes.get("id", ""): key for key in document.all("key") if _is_weight(key)}
+    keys = [key for key in document.all("key") if key.attributes.get("for") in ("edge", "all")]
+    weights = {key.attributes.get("id", ""): key for key in keys if key.attributes.get("attr.name") == "weight"}
     for kind, read in (("node", _read_node), ("edge", _read_edge), ("hyperedge", _read_hyperedge)):
         for element in document.all(kind):
             try:
                 read(element, weights, edges)
             except InputError as error:
                 edges.mistake(error, element.line)
-
-
-def _is_weight(key: _Element) -> bool:
-    return key.attributes.get("attr.name") == "weight" and key.attributes.get("for") in ("edge", "all")
 
 
 def _read_node(node: _Element, _weights: dict[str, _Element], edges: EdgeSet) -> None:

@@ -38,7 +38,6 @@ from functools import cached_property
 
 import numpy as np
 
-from cbnet._kernels import tree_paths
 from cbnet._kernels import tree_paths as kernel
 from cbnet.errors import InputError
 from cbnet.topology.graph import Graph, Ids, Lengths
@@ -83,7 +82,8 @@ class Tree:
 
     def path(self, x: int) -> list[int]:
         """Return the nodes from the root to x, both included."""
-        self._check_reached(x)
+        if self.parents[x] == UNREACHED:
+            raise InputError(f"node {x} is not reached from node {self.root}")
         path = [x]
         while path[-1] != self.root:
             path.append(int(self.parents[path[-1]]))
@@ -103,10 +103,6 @@ class Tree:
         children = np.argsort(parents, kind="stable").astype(np.int32)[np.count_nonzero(parents < 0) :]
         counts = np.bincount(parents[children], minlength=len(parents))
         return np.concatenate([[0], np.cumsum(counts)]), children
-
-    def _check_reached(self, x: int) -> None:
-        if self.parents[x] == UNREACHED:
-            raise InputError(f"node {x} is not reached from node {self.root}")
 
 
 def shortest_path_tree(graph: Graph, root: int) -> Tree:
@@ -177,7 +173,7 @@ def random_tree(graph: Graph, root: int, key: int) -> Tree:
     tree = shortest_path_tree(graph, root)  # same distances, random parents, new layout
     parents, preorder = tree.parents.copy(), np.empty_like(tree.preorder)
     positions, sizes, hops = tree.positions.copy(), np.zeros_like(tree.sizes), tree.hops.copy()
-    tree_paths.choose_parents(*graph.rows, tree.distances, key, parents)
+    kernel.choose_parents(*graph.rows, tree.distances, key, parents)
     outwards = np.argsort(tree.distances[tree.preorder], kind="stable")
     kernel.lay_out(parents, tree.preorder[outwards], preorder, positions, sizes, hops, np.empty_like(positions))
     return Tree(root, parents, preorder, positions, sizes, hops, tree.distances)
@@ -200,5 +196,5 @@ def interface_links(graph: Graph) -> Ids:
 def tree_links(graph: Graph, tree: Tree, links: Ids) -> Ids:
     """Return the link from each node to its parent, -1 at the root: int32[n]; `links` as from `interface_links`."""
     parent_links = np.empty(len(graph), dtype=np.int32)
-    tree_paths.find_links(graph.offsets, graph.targets, links, tree.parents, parent_links)
+    kernel.find_links(graph.offsets, graph.targets, links, tree.parents, parent_links)
     return parent_links

@@ -64,20 +64,22 @@ def average_distance(graph: Graph, *, sources: int | None = DEFAULT_SOURCES, see
     return path_lengths(graph, sources=sources, seed=seed).mean / graph.scale
 
 
-def _untracked(sources: list[int], *, description: str) -> list[int]:  # noqa: ARG001 (shows no progress)
-    return sources
-
-
 def summarise(
-    graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0, track: TrackStep = _untracked
+    graph: Graph,
+    *,
+    sources: int | None = DEFAULT_SOURCES,
+    seed: int = 0,
+    track: TrackStep | None = None,
 ) -> Row:
     """Return a summary of a graph as the members of a JSON object.
 
     Distances and betweenness are measured from `sources` random nodes; from all if it is None.
     """
-    lengths = path_lengths(graph, sources=sources, seed=seed, track=partial(track, description="distances"))
-    through = betweenness(graph, sources=sources, seed=seed, track=partial(track, description="betweenness"))
+    tracks = (partial(track, description=step) if track else iter for step in ("distances", "betweenness"))
+    lengths = path_lengths(graph, sources=sources, seed=seed, track=next(tracks))
+    through = betweenness(graph, sources=sources, seed=seed, track=next(tracks))
     classes = None if graph.relations is None else as_classes(graph)
+    sizes = [len(nodes) for nodes in components(graph)]
     return {
         "nodes": len(graph),
         "edges": graph.edge_count,
@@ -86,7 +88,7 @@ def summarise(
         "classes": None if classes is None else {kind.label: int((classes == kind).sum()) for kind in AsClass},
         "degrees": _degrees(graph),
         "distances": _distances(graph, lengths),
-        "components": _components(graph),
+        "components": {"count": len(sizes), "sizes": sizes[:_TOP]},
         "bridges": len(bridges(graph)),
         "central": [
             {
@@ -161,8 +163,3 @@ def _rounded(value: float, places: int) -> float:
 
 def _length(distance: int, scale: int) -> int | float:
     return distance if scale == 1 else distance / scale
-
-
-def _components(graph: Graph) -> Row:
-    sizes = [len(nodes) for nodes in components(graph)]
-    return {"count": len(sizes), "sizes": sizes[:_TOP]}

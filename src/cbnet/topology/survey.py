@@ -176,10 +176,6 @@ def _row(mean: float, percentiles: Sequence[float]) -> dict[str, float]:
 Selection: TypeAlias = Callable[[], list[TreeStatistics]]
 
 
-def _run_here(selections: Sequence[Selection]) -> list[list[TreeStatistics]]:
-    return [survey_one() for survey_one in selections]
-
-
 def survey(
     graph: Graph,
     ks: Sequence[int],
@@ -189,12 +185,12 @@ def survey(
     selections: int = 20,
     seed: int = 0,
     done: Callable[[], object] = lambda: None,
-    run: Callable[[Sequence[Selection]], list[list[TreeStatistics]]] = _run_here,
+    run: Callable[[Sequence[Selection]], list[list[TreeStatistics]]] | None = None,
 ) -> list[TreeStatistics]:
     """Return the statistics for each rule of ties and each k, over all selections.
 
     Each selection measures paths from `sources` random nodes, or from all if it is None; `done` is called after each.
-    `run` calls the selections, possibly in other processes, and returns their results in order.
+    `run` calls the selections in other processes, and returns their results in order.
     """
     check_seed(seed)
     if selections < 1:
@@ -203,7 +199,8 @@ def survey(
     statistics = []
     for rule in ties:
         survey_one = partial(survey_selection, graph, classes, ks, rule, sources=sources, seed=seed, done=done)
-        parts = run([partial(survey_one, selection=selection) for selection in range(selections)])
+        calls = [partial(survey_one, selection=selection) for selection in range(selections)]
+        parts = run(calls) if run else [call() for call in calls]
         statistics += [TreeStatistics.merged(of_k) for of_k in zip(*parts, strict=True)]
     return statistics
 

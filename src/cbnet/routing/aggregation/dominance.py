@@ -29,12 +29,9 @@ class DominanceIndex(CoverIndex):
         """Return whether the row `wide`, which may be absent, dominates `row`."""
         return wide != row and wide in self and self.covers(wide, row) and self._is_first(wide, row)
 
-    def dominators(self, row: int) -> Iterable[int]:
-        """Return the rows that dominate a row, possibly with repetitions."""
+    def dominators(self, row: int) -> Iterator[int]:
+        """Yield the rows that dominate a row, possibly with repetitions."""
         sure, possible = self._rows.wide(row, _FEW)
-        return self._dominating(row, sure, possible) if sure or possible else ()
-
-    def _dominating(self, row: int, sure: list[int], possible: list[int]) -> Iterator[int]:
         if len(sure) >= _FEW:
             yield from (wide for wide in sure if self._is_first(wide, row))
             sure, possible = self._rows.wide(row, 0)

@@ -41,7 +41,11 @@ class Slots(Generic[Holder]):
         """Return the number of a holder, assigning a free one if it has none."""
         slot = self._numbers.get(holder)
         if slot is None:
-            slot = self._free.pop() if self._free else self._append()
+            if self._free:
+                slot = self._free.pop()
+            else:
+                slot = len(self._holders)
+                self._holders.append(None)
             self._numbers[holder], self._holders[slot] = slot, holder
         return slot
 
@@ -52,10 +56,6 @@ class Slots(Generic[Holder]):
         self._free.append(slot)
         self.changed.add(slot)
         return slot
-
-    def _append(self) -> int:
-        self._holders.append(None)
-        return len(self._holders) - 1
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -76,9 +76,7 @@ class MatchSlots:
         """Add filters of these sources; return their slot, or NO_SLOT if there are no sources."""
         if not sources:
             return NO_SLOT
-        slot = self._by_sources.get(sources)
-        if slot is None:
-            slot = self._take(sources)
+        slot = self._slot_of(sources)
         self._table.add_tests(slot, filters)
         self._sizes[slot] += len(filters)
         return slot
@@ -89,9 +87,7 @@ class MatchSlots:
 
         def with_slots() -> Iterator[tuple[int, Filter]]:
             for filter, sources in filters:
-                slot = self._by_sources.get(sources)
-                if slot is None:
-                    slot = self._take(sources)
+                slot = self._slot_of(sources)
                 self._sizes[slot] += 1
                 slots.append(slot)
                 yield slot, filter
@@ -105,7 +101,9 @@ class MatchSlots:
             self._table.remove_tests(slot, filters)
             self._sizes[slot] -= len(filters)
             if not self._sizes[slot]:
-                self._release(slot)
+                self._forget(slot)
+                self._slots.release(self._holders.pop(slot))
+                del self._sources[slot], self._sizes[slot]
 
     def sources(self, slot: int) -> int:
         """Return the sources that have the filters in a slot of this holder."""
@@ -132,17 +130,14 @@ class MatchSlots:
     def __len__(self) -> int:
         return len(self._sources)
 
-    def _take(self, sources: int) -> int:
-        holder = object()
-        slot = self._slots.take(holder)
-        self._holders[slot], self._sources[slot], self._sizes[slot] = holder, sources, 0
-        self._by_sources[sources] = slot
+    def _slot_of(self, sources: int) -> int:
+        """Return the slot of a set that receives filters, taking one if it has none."""
+        slot = self._by_sources.get(sources)
+        if slot is None:
+            holder = object()
+            slot = self._by_sources[sources] = self._slots.take(holder)
+            self._holders[slot], self._sources[slot], self._sizes[slot] = holder, sources, 0
         return slot
-
-    def _release(self, slot: int) -> None:
-        self._forget(slot)
-        self._slots.release(self._holders.pop(slot))
-        del self._sources[slot], self._sizes[slot]
 
     def _forget(self, slot: int) -> None:
         """Stop adding filters to a slot."""

@@ -177,12 +177,6 @@ class UnionRows:
         sweep.hiding, sweep.reviving, sweep.cursor = sweep.hiding | hiding, sweep.reviving | reviving, 0
         self._sweeps[row] = sweep
 
-    def _restart(self, bits: int) -> None:
-        """Restart the first sweep if it has visited rows and announces rows to any of these targets."""
-        first = next(iter(self._sweeps.values()), None)
-        if first is not None and first.cursor and first.reviving & bits:
-            self._begin_sweep(first.row, 0, 0)
-
     def _advance(self, sweep: Sweep) -> None:
         """Visit the next rows that the row of a sweep dominates."""
         self._left = max(0, self._left - _LEAST)
@@ -226,7 +220,9 @@ class UnionRows:
         announced, group_of = self._store.announced, self._store.group_of
         found = self._found(row)
         if found is None or (row in self._sweeps and self._sweeps[row].hiding & bits):
-            self._restart(bits & ~announced[row])
+            first = next(iter(self._sweeps.values()), None)
+            if first is not None and first.cursor and first.reviving & bits & ~announced[row]:
+                self._begin_sweep(first.row, 0, 0)  # again, since it has visited rows that it must announce now
             self._begin_sweep(row, 0, bits)
             return
         for narrow in found:

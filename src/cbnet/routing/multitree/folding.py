@@ -73,7 +73,10 @@ class FoldedFib:
 
     def __init__(self, tables: Sequence[Mapping[int, Registration]]) -> None:
         """Fold the tables of the trees, one for each."""
-        by_role = {kind: [_of_kind(table, kind) for table in tables] for kind in _KINDS}
+        by_role = {
+            kind: [{w: own for w, each in table.items() if len(own := each.predicate_for(kind))} for table in tables]
+            for kind in _KINDS
+        }
         predicates = [predicate for own in by_role.values() for table in own for predicate in table.values()]
         tree_tags, kind_tags = unused_tags(TREE_TAG, len(tables), predicates), unused_tags("kind ", 2, predicates)
         by_kind = {kind: fold(dict(zip(tree_tags, own, strict=True))) for kind, own in by_role.items() if any(own)}
@@ -94,9 +97,3 @@ class FoldedFib:
     @cached_property
     def _table(self) -> Table[int]:
         return Table.build(self.entries, reduce=False)
-
-
-def _of_kind(table: Mapping[int, Registration], kind: MessageKind) -> dict[int, Predicate]:
-    """Return the part of a table for a kind of message."""
-    predicates = {neighbour: each.predicate_for(kind) for neighbour, each in table.items()}
-    return {neighbour: predicate for neighbour, predicate in predicates.items() if len(predicate)}

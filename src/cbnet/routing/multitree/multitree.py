@@ -102,16 +102,14 @@ class MultiTreeRouter(SchemeRouter):
             hop = next_hop(self._scheme.trees[header.tree], self.u, header.requester)
             return [] if hop is None else [hop]
         if isinstance(header, RequestHeader):
-            return [] if self.has(message) else self._toward_one(header, message)
+            matching = () if self.has(message) else self._offers[header.tree].match(message)
+            neighbours = [w for w in matching if w != header.last_hop]
+            return [self._choice.choose(neighbours)] if neighbours else []
         return [w for w in self._subscriptions[header.tree].match(message) if w != header.last_hop]
 
     def has(self, request: Message) -> bool:
         """Return whether an offer of this node matches a request."""
         return self._scheme.offers.predicates.get(self.u, Predicate()).matches(request)
-
-    def _toward_one(self, header: RequestHeader, request: Message) -> list[int]:
-        neighbours = [w for w in self._offers[header.tree].match(request) if w != header.last_hop]
-        return [self._choice.choose(neighbours)] if neighbours else []
 
     def fib(self, tree: int) -> dict[int, Registration]:
         """Return the forwarding table for a tree: the reduced registrations behind each neighbour."""
@@ -186,10 +184,6 @@ class MultiTree(Scheme):
         nodes = range(len(self.network))
         own = RouterState(identifiers=len(nodes), flags=sum(map(self.classes.bits, nodes)))
         return (own + self.subscriptions.unreduced()).with_words(self.state_at(sample))
-
-    def formula(self) -> None:
-        """Return None: the paper has no formula."""
-        return
 
 
 def locator(tree: Tree, u: int) -> int:

@@ -30,7 +30,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cbnet.errors import InputError
+from cbnet.errors import member_of
 from cbnet.language.message import Message
 from cbnet.routing.multitree.tree_sides import lengths_on_tree
 from cbnet.topology import Tree
@@ -48,6 +48,8 @@ class CommitPolicy(ABC):
         self._trees = trees
         self._destinations = destinations
         self._seed = seed
+        self._rng = Random(f"commit {seed}")
+        self._best: dict[int, int] = {}  # trees by source, as they are found
 
     @abstractmethod
     def tree(self, u: int, message: Message) -> int:
@@ -58,10 +60,6 @@ class RandomTree(CommitPolicy):
     """A random tree for each message."""
 
     name = "random"
-
-    def __init__(self, trees: Sequence[Tree], destinations: Ids, seed: int) -> None:
-        super().__init__(trees, destinations, seed)
-        self._rng = Random(f"commit {seed}")
 
     def tree(self, u: int, message: Message) -> int:  # noqa: ARG002
         """Return the number of a random tree."""
@@ -83,10 +81,6 @@ class ShortestTree(CommitPolicy):
     """The tree with the least total path length from the source; the first in case of a tie."""
 
     name = "least"
-
-    def __init__(self, trees: Sequence[Tree], destinations: Ids, seed: int) -> None:
-        super().__init__(trees, destinations, seed)
-        self._best: dict[int, int] = {}
 
     def tree(self, u: int, message: Message) -> int:  # noqa: ARG002
         """Return the tree of the source. Distances in the graph do not matter: they are the same for all trees."""
@@ -113,9 +107,7 @@ COMMIT_POLICIES = tuple(_POLICIES)
 
 def commit_policy(name: str) -> type[CommitPolicy]:
     """Return a policy by name."""
-    if name not in _POLICIES:
-        raise InputError(f"unknown commit policy {name!r}", hint="use one of " + ", ".join(COMMIT_POLICIES))
-    return _POLICIES[name]
+    return member_of(_POLICIES, name, "commit policy")
 
 
 class HolderChoice(ABC):
@@ -125,6 +117,7 @@ class HolderChoice(ABC):
 
     def __init__(self, u: int, seed: int) -> None:
         self._rng = Random(f"choice {seed} {u}")
+        self.sent: Counter[int] = Counter()  # requests by neighbour
 
     @abstractmethod
     def choose(self, neighbours: Sequence[int]) -> int:
@@ -156,10 +149,6 @@ class LeastLoadedHolder(HolderChoice):
 
     name = "least"
 
-    def __init__(self, u: int, seed: int) -> None:
-        super().__init__(u, seed)
-        self.sent: Counter[int] = Counter()
-
     def choose(self, neighbours: Sequence[int]) -> int:
         """Return the neighbour with the fewest requests, the first in case of a tie, and count the request."""
         chosen = min(neighbours, key=self.sent.__getitem__)
@@ -173,6 +162,4 @@ HOLDER_CHOICES = tuple(_HOLDER_CHOICES)
 
 def holder_choice(name: str) -> type[HolderChoice]:
     """Return a policy by name."""
-    if name not in _HOLDER_CHOICES:
-        raise InputError(f"unknown choice {name!r}", hint="use one of " + ", ".join(HOLDER_CHOICES))
-    return _HOLDER_CHOICES[name]
+    return member_of(_HOLDER_CHOICES, name, "choice")

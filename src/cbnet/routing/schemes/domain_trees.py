@@ -73,7 +73,7 @@ class Domain:
         part = graph.part(mask)
         own = [self.local_id(root) for root in roots] or [int(part.degrees.argmax())]
         self.trees = list(shortest_path_trees(part, own))
-        self.exits = [tree.exits(number) for tree in between]
+        self.exits = [tree.exits[number] for tree in between]
         self._receivers = receivers
         self._own = receivers.inside[number]
         gateways = sorted({exit.gateway for exits in self.exits for exit in exits})
@@ -133,11 +133,7 @@ class DomainTree:
         _, first = np.unique(domains[order], return_index=True)
         entries = order[first]  # the entry of each domain
         nearest = np.argsort(first).tolist()  # domains, the root's first
-        self._exits = _exits(tree, domains, entries, nearest)
-
-    def exits(self, domain: int) -> list[Exit]:
-        """Return the links by which messages leave a domain."""
-        return self._exits[domain]
+        self.exits = _exits(tree, domains, entries, nearest)
 
 
 def _exits(tree: Tree, domains: Ids, entries: NDArray[np.int64], nearest: list[int]) -> dict[int, list[Exit]]:

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import isqrt
 from typing import NamedTuple, TypeAlias
 
-from cbnet.errors import InputError
+from cbnet.errors import InputError, member_of
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
@@ -180,10 +180,6 @@ class Domains(Scheme):
         others = len(self.network) - len(gateways)
         return self.state_at(gateways) + self.state_at(counted).scaled(others / max(1, len(counted)))
 
-    def formula(self) -> None:
-        """Return None: the paper has no formula."""
-        return
-
 
 def _by_domain(network: Network, domains: Ids, roots: Iterable[int]) -> list[list[int]]:
     """Return the roots in each domain."""
@@ -198,10 +194,6 @@ def _by_domain(network: Network, domains: Ids, roots: Iterable[int]) -> list[lis
 Summary: TypeAlias = Callable[[Predicate], Predicate]
 
 
-def _exact(predicate: Predicate) -> Predicate:
-    return predicate
-
-
 def _names(predicate: Predicate) -> Predicate:
     """Return the predicate with every constraint widened to the existence of its attribute."""
     return Predicate(
@@ -211,17 +203,14 @@ def _names(predicate: Predicate) -> Predicate:
     )  # fmt: skip
 
 
-def _all(predicate: Predicate) -> Predicate:
-    """Return `true`, or the empty predicate unchanged."""
-    return Predicate([Filter()] if predicate.filters else [])
-
-
-_SUMMARIES: dict[str, Summary] = {"exact": _exact, "names": _names, "all": _all}
+_SUMMARIES: dict[str, Summary] = {
+    "exact": lambda predicate: predicate,
+    "names": _names,
+    "all": lambda predicate: Predicate([Filter()] if predicate.filters else []),
+}
 SUMMARIES = tuple(_SUMMARIES)
 
 
 def summary(name: str) -> Summary:
     """Return a summary by name."""
-    if name not in _SUMMARIES:
-        raise InputError(f"unknown summary {name!r}", hint="use one of " + ", ".join(SUMMARIES))
-    return _SUMMARIES[name]
+    return member_of(_SUMMARIES, name, "summary")

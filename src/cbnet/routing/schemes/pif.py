@@ -19,7 +19,6 @@ from functools import cached_property
 from math import log2
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbnet.language.message import Message
 from cbnet.routing.forwarding_table import ForwardingTable
@@ -80,8 +79,9 @@ class Pif(Scheme):
             return super().state()
         network = self.network
         others = len(network) - 1
+        inner = sum(len(np.unique(row[row >= 0])) for row in network.sender_parents)  # nodes with children
         known = RouterState(
-            identifiers=len(network.senders) * (1 + others) + _inner_nodes(network.sender_parents),
+            identifiers=len(network.senders) * (1 + others) + inner,
             unreduced_words=others * int(network.unreduced_words.sum()),
             unreduced_predicates=others * len(network.receivers),
         )
@@ -96,11 +96,6 @@ class Pif(Scheme):
         children = len(network.senders) * largest * log2(len(network))
         predicates = int(network.unreduced_words.sum()) * WORD_BITS * alpha(network)
         return len(network) * (children + predicates)
-
-
-def _inner_nodes(parents: NDArray[np.int32]) -> int:
-    """Return the number of nodes with children, over all trees."""
-    return sum(len(np.unique(row[row >= 0])) for row in parents)
 
 
 class FStarRouter(PifRouter):

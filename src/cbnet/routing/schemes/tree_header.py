@@ -129,10 +129,6 @@ class TreeHeader(Scheme):
         """The state that a sender keeps about the receivers."""
         return receiver_state(self.network)
 
-    def formula(self) -> None:
-        """Return None: the paper has no formula."""
-        return
-
 
 MAX_HASHES = 16
 _DRAW_BYTES = 4

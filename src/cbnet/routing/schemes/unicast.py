@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cbnet.errors import InputError
+from cbnet.errors import InputError, member_of
 from cbnet.routing.network import Network
 from cbnet.topology import Tree
 
@@ -99,6 +99,4 @@ UNICASTS = tuple(_UNICASTS)
 
 def unicast(name: str, network: Network) -> Unicast:
     """Return a unicast by name."""
-    if name not in _UNICASTS:
-        raise InputError(f"unknown unicast {name!r}", hint="use one of " + ", ".join(UNICASTS))
-    return _UNICASTS[name](network)
+    return member_of(_UNICASTS, name, "unicast")(network)

@@ -167,12 +167,8 @@ def sweep(
             totals.ideal_checked += 1
             totals.ideal += is_ideal(scheme.network, delivery)
         totals.messages += 1
-        totals.delivered += verdict.delivered
-        totals.missed += verdict.missed
-        totals.spurious += verdict.spurious
-        totals.duplicates += verdict.duplicates
-        totals.packets += verdict.packets
-        totals.header_bytes += verdict.header_bytes
+        for name in ("delivered", "missed", "spurious", "duplicates", "packets", "header_bytes"):
+            setattr(totals, name, getattr(totals, name) + getattr(verdict, name))
         totals.stretch_sum += sum(verdict.stretches)
         totals.stretch_max = max(totals.stretch_max, *verdict.stretches) if verdict.stretches else totals.stretch_max
         totals.cut += verdict.is_cut

@@ -117,7 +117,10 @@ def _texts(path: Path) -> pa.StringArray:
         raise InputError(f"there is no column {_COLUMN}", hint=_HINT, file=str(path)) from None
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         if ragged:
-            raise _ragged(ragged[0]).at(file=str(path)) from None
+            row = ragged[0]
+            problem = f"expected {row.expected_columns:,} columns as in the header, not {row.actual_columns:,}"
+            hint = "write tabs between columns, and spaces between tags"
+            raise InputError(problem, hint=hint, line=row.number, file=str(path)) from None
         raise InputError(str(error).split("\n")[0], hint=_HINT, file=str(path)) from None
     try:
         return column.cast(pa.string())
@@ -140,8 +143,3 @@ def _column(path: Path, ragged: list[csv.InvalidRow]) -> pa.BinaryArray:
         convert_options=csv.ConvertOptions(include_columns=[_COLUMN], column_types={_COLUMN: pa.binary()}),
     )
     return table[_COLUMN].combine_chunks()
-
-
-def _ragged(row: csv.InvalidRow) -> InputError:
-    problem = f"expected {row.expected_columns:,} columns as in the header, not {row.actual_columns:,}"
-    return InputError(problem, hint="write tabs between columns, and spaces between tags", line=row.number)

@@ -34,7 +34,7 @@ def hops(delivery):
 
 def test_domain_is_entered_by_the_link_that_the_root_reaches_first():
     (tree,) = built().between
-    exits = {number: tree.exits(number) for number in range(3)}
+    exits = {number: tree.exits[number] for number in range(3)}
     assert exits == {
         0: [Exit(ID(2), ID(6), (1, 2))],
         1: [Exit(ID(5), ID(7), (2,)), Exit(ID(6), ID(2), (0,))],
