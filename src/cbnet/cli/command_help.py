@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -11,20 +11,21 @@ from typer.core import TyperCommand, TyperGroup
 from cbnet.cli.options import with_options
 
 
-class CommandHelp(TyperCommand):
+class _PlainFlags:
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command or group
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+                parameter.metavar = ""
+        return parameters
+
+
+class CommandHelp(_PlainFlags, TyperCommand):
     """A command whose help shows no type for flags."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters of the command."""
-        return _without_flag_types(super().get_params(ctx))
 
-
-class GroupHelp(TyperGroup):
+class GroupHelp(_PlainFlags, TyperGroup):
     """A group of commands whose help shows no type for flags."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters of the group."""
-        return _without_flag_types(super().get_params(ctx))
 
 
 def command_group(help: str, **commands: Callable[..., None]) -> typer.Typer:
@@ -33,10 +34,3 @@ def command_group(help: str, **commands: Callable[..., None]) -> typer.Typer:
     for name, command in commands.items():
         group.command(name, cls=CommandHelp)(with_options(command))
     return group
-
-
-def _without_flag_types(parameters: Sequence[Any]) -> list[Any]:
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
-            parameter.metavar = ""
-    return [*parameters]

@@ -125,7 +125,11 @@ class CommandNode(NamedTuple):
 def command_tree(command: Any, path: str) -> Iterator[CommandNode]:
     """Yield a command of the argument parser and all below it, the outer ones first."""
     below: dict[str, Any] = getattr(command, "commands", {})
-    options = [_option(each) for each in command.params if each.param_type_name == "option"]
+    options = [
+        OptionNames((*each.opts, *each.secondary_opts), _first_sentence(each.help), not (each.is_flag or each.count))
+        for each in command.params
+        if each.param_type_name == "option"
+    ]
     yield CommandNode(
         path,
         tuple((name, _first_sentence(each.help)) for name, each in below.items()),
@@ -133,11 +137,6 @@ def command_tree(command: Any, path: str) -> Iterator[CommandNode]:
     )
     for name, each in below.items():
         yield from command_tree(each, f"{path} {name}")
-
-
-def _option(option: Any) -> OptionNames:
-    names = (*option.opts, *option.secondary_opts)
-    return OptionNames(names, _first_sentence(option.help), not (option.is_flag or option.count))
 
 
 def _first_sentence(text: str | None) -> str:

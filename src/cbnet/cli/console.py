@@ -31,6 +31,14 @@ def print_json(row: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
+def print_outcome(row: dict[str, Any], note: str, *, as_json: bool) -> None:
+    """Print what a command has done: an object, or a note."""
+    if as_json:
+        print_json(row)
+    else:
+        print_note(note)
+
+
 def printable(text: str) -> str:
     """Return a text of others as one line for a terminal; control characters could forge output and are escaped."""
     return text if text.isprintable() else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -93,7 +93,7 @@ def _run_internet(as_json: bool) -> None:
         print_json(run.members())
     else:
         show_small_network(run, _console())
-    if not run.is_correct:
+    if not run.result.is_exact:
         raise CbnetError("some deliveries of the small Internet are wrong")
 
 
@@ -150,7 +150,7 @@ def show_small_network(run: NetworkRun, console: Console) -> None:
     )
     show_trace(run, console)
     console.print(result_grid(run), "")
-    if run.is_correct:
+    if run.result.is_exact:
         console.print("[bold green]Every message reached exactly the nodes whose rules match it.[/]")
     else:
         console.print("[bold red]Some deliveries are wrong.[/]")

@@ -17,13 +17,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from cbnet.errors import CbnetError
-from cbnet.network import Address, Client, Refused, Subscription, connect
+from cbnet.network import Address, Client, ProcessNetwork, Refused, Subscription, connect, statuses
 from cbnet.network.client.message_encoding import MessageLike
 
 if TYPE_CHECKING:
     from cbnet.cli.console import StepReport
     from cbnet.language import Message, Predicate
-    from cbnet.network import ProcessNetwork
     from cbnet.network.client.client_inbox import Traced
     from cbnet.network.service.network_file import NetworkPlan
 
@@ -67,11 +66,6 @@ class NetworkRun:
     traced: Message
     trace: Traced
 
-    @property
-    def is_correct(self) -> bool:
-        """Whether every delivery was as expected."""
-        return self.result.is_exact
-
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
         result = self.result
@@ -87,7 +81,6 @@ class NetworkRun:
 def run_small_network(folder: Path, report: StepReport = lambda _: None) -> NetworkRun:
     """Start the network of a folder, publish messages, and compare the deliveries with brute force."""
     from cbnet.matching.reference import match
-    from cbnet.network import ProcessNetwork, statuses
     from cbnet.network.service.network_file import read_folder
 
     plan = read_folder(folder)
@@ -101,7 +94,9 @@ def run_small_network(folder: Path, report: StepReport = lambda _: None) -> Netw
         network.wait(timeout=120)
         seconds = time.monotonic() - began
         number = _message_to_trace(published, receivers)
-        trace = _trace(network, *published[number])
+        router, message = published[number]
+        with connect(str(network.addresses[router])) as client:
+            trace = client.trace(message.to_dict(), is_dry=True)
         report(f"publishing {len(published)} messages")
         counts = probe_deliveries(network.addresses, published, sum(map(len, receivers)))
         answers = statuses(network.addresses)
@@ -112,7 +107,7 @@ def run_small_network(folder: Path, report: StepReport = lambda _: None) -> Netw
         published=published,
         result=compare_deliveries(receivers, counts),
         held=[status.filters for status in answers.values()] or [0],
-        traced=published[number][1],
+        traced=message,
         trace=trace,
     )
 
@@ -157,13 +152,6 @@ def _message_to_trace(published: Published, receivers: Sequence[Sequence[str]]) 
     tags = [message.tags for _, message in published]
     some = [number for number, nodes in enumerate(receivers) if len(nodes) in _TRACED_RECEIVERS]
     return max(some, key=lambda number: (_UNMATCHED not in tags[number], len(tags[number])), default=0)
-
-
-def _trace(network: ProcessNetwork, router: str, message: Message) -> Traced:
-    from cbnet.network import connect
-
-    with connect(str(network.addresses[router])) as client:
-        return client.trace(message.to_dict(), is_dry=True)
 
 
 def compare_deliveries(receivers: Sequence[Sequence[str]], counts: DeliveryCounts) -> ProbeResult:

@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cbnet.cli.console import print_error
+from cbnet.cli.console import plural, print_error
 from cbnet.cli.options import option
 from cbnet.errors import InputError
 from cbnet.toml_files import read_toml, toml, toml_key
 
 if TYPE_CHECKING:
     from cbnet.network import Address, Client, Tls
+    from cbnet.network.client.async_subscription import Confirmation
 
 RUNNING = "running.toml"
 _NETWORK_NAME = "cbnet"
@@ -111,6 +112,13 @@ class ConnectionOptions:
             return running.select(None if is_of_environment else self.router), running.network
         addresses = [each.strip() for each in (self.router or DEFAULT_ADDRESS).split(",")]
         return {each: parse_address(each) for each in addresses}, self.network or _NETWORK_NAME
+
+
+def confirmed_text(confirmation: Confirmation) -> str:
+    """Return a note on the routers that have confirmed a subscription or offer, and those that did not."""
+    _, routers, missing = confirmation
+    unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
+    return f"; confirmed for {plural(routers, 'router')}{unreachable}"
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ def parse_message(words: Sequence[str]) -> Message:
     tags: list[str] = []
     for word in map(str.strip, words):
         if word.startswith("#") and len(word) > 1:
-            tags.append(_tag(word[1:]))
+            tag = _value(word[1:])  # which may be quoted as in predicates
+            tags.append(tag if isinstance(tag, str) else word[1:])
             continue
         name, value = _attribute(word)
         if name in attributes:
@@ -56,12 +57,6 @@ def _attribute(word: str) -> tuple[str, Any]:
         hint = f"correct it, or quote a text: {name}='{json.dumps(value, ensure_ascii=False)}'"
         raise InputError(f"the value of {name!r} begins as JSON and is not JSON", hint=hint)
     return name, value
-
-
-def _tag(text: str) -> str:
-    """Return a tag, which may be quoted as in predicates."""
-    value = _value(text)
-    return value if isinstance(value, str) else text
 
 
 def _value(text: str) -> Any:

@@ -10,8 +10,8 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import TYPE_CHECKING
 
-from cbnet.cli.console import plural, print_json, print_note
-from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.console import print_json, print_note
+from cbnet.cli.network.connection_options import ConnectionOptions, confirmed_text
 from cbnet.cli.options import JSON, argument, count_option, flag, option, timeout_option
 from cbnet.errors import InputError
 
@@ -65,9 +65,7 @@ def offer(
     with connection.connect() as client:
         offered = client.offer(predicate, answer, wait=wait, timeout=timeout)
         if wait:
-            _, routers, missing = offered.confirmation
-            unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
-            print_note(f"offered at {client.router}; confirmed for {plural(routers, 'router')}{unreachable}")
+            print_note(f"offered at {client.router}{confirmed_text(offered.confirmation)}")
         _print_all(offered, answers, count, as_json=json)
         while count is not None and offered.answered < count:
             time.sleep(0.01)

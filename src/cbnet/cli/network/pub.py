@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +56,7 @@ def pub(
     Example: cbnet pub price=300 dest=MXP '#upgradeable' --payload 'seat 7A'
     """
     from cbnet.cli.network.message_text import parse_message
+    from cbnet.network import NotStored
     from cbnet.network.client.durable.durable_publishing import parse_required
 
     required = () if require is None else parse_required(require)
@@ -79,8 +79,12 @@ def pub(
             valid = [line for line in batch if not isinstance(line, InputError)]
             payloads = [own if data is None else data for _, own in valid]
             if durable:
-                publish = partial(client.publish_durably, timeout=timeout or _TIMEOUT, require=required)
-                receipts += _stored(partial(publish, [message for message, _ in valid], payloads), published)
+                sent, seconds = [message for message, _ in valid], timeout or _TIMEOUT
+                try:
+                    receipts += client.publish_durably(sent, payloads, timeout=seconds, require=required)
+                except NotStored as error:
+                    others = f" ({plural(published, 'message')} stored before)" if published else ""
+                    raise CbnetError(f"{error}{others}") from None
             else:
                 for (message, _), own in zip(valid, payloads, strict=True):
                     client.publish(message, own)
@@ -106,17 +110,6 @@ def _batches(lines: Iterable[MessageLine], size: int) -> Iterator[list[MessageLi
         yield batch
 
 
-def _stored(publish: Callable[[], list[Receipt]], before: int) -> list[Receipt]:
-    """Publish messages, and return their receipts. before: messages that are stored already."""
-    from cbnet.network import NotStored
-
-    try:
-        return publish()
-    except NotStored as error:
-        others = f" ({plural(before, 'message')} stored before)" if before else ""
-        raise CbnetError(f"{error}{others}") from None
-
-
 def _counts(receipts: Sequence[Receipt]) -> dict[str, object]:
     """Return by how many durable subscriptions a message is stored, at least and most, and refusals of others."""
     if not receipts:
@@ -131,14 +124,11 @@ def _stored_text(receipts: Sequence[Receipt]) -> str:
         return ""
     others = sum(map(bool, (each.refused_by_others for each in receipts)))
     note = f"; durable subscriptions of other accounts refused {plural(others, 'message')}" if others else ""
-    return _stored_by([each.subscriptions for each in receipts], is_matched=bool(others)) + note
-
-
-def _stored_by(stored: Sequence[int], *, is_matched: bool) -> str:
-    if not max(stored):
-        return "" if is_matched else "; no durable subscription matches"
-    counts = f"{min(stored):,} to {max(stored):,}" if min(stored) < max(stored) else f"{max(stored):,}"
-    return f"; stored by {counts} durable {'subscription' if counts == '1' else 'subscriptions'}"
+    least, most = (end(each.subscriptions for each in receipts) for end in (min, max))
+    if not most:
+        return note or "; no durable subscription matches"
+    counts = f"{least:,} to {most:,}" if least < most else f"{most:,}"
+    return f"; stored by {counts} durable {'subscription' if counts == '1' else 'subscriptions'}{note}"
 
 
 def _lines(name: str) -> Iterator[MessageLine]:

@@ -11,7 +11,7 @@ from cbnet.cli.options import JSON, argument, flag, option, timeout_option
 
 if TYPE_CHECKING:
     from cbnet.language import Message
-    from cbnet.network import Client, NoReply, Reply, Timeout
+    from cbnet.network import NoReply, Reply, Timeout
     from cbnet.network.protocol.frames import StepField
 
 
@@ -29,12 +29,16 @@ def request(
 
     Example: cbnet request 'symbol = "A" and #quote' --trace
     """
-    from cbnet.network import Timeout
+    from cbnet.network import NoReply, Timeout
     from cbnet.network.protocol.request_codec import as_request
 
     message = as_request(text)  # report errors before connecting
+    answer: Reply | NoReply | Timeout
     with connection.connect() as client:
-        answer = _answer(client, text, timeout, max_holders, fresh=fresh, trace=trace)
+        try:
+            answer = client.request(text, timeout=timeout, max_holders=max_holders, fresh=fresh, trace=trace)
+        except (NoReply, Timeout) as error:  # an answer too
+            answer = error
         router = client.router
     if not json:
         _print(answer, message, router, is_traced=trace)
@@ -42,18 +46,6 @@ def request(
         _print_json(answer, is_traced=trace)
     if isinstance(answer, Timeout):
         raise answer
-
-
-def _answer(
-    client: Client, text: str, timeout: float, max_holders: int, *, fresh: bool, trace: bool
-) -> Reply | NoReply | Timeout:
-    """Return the reply, or the error that there is none, which is an answer too."""
-    from cbnet.network import NoReply, Timeout
-
-    try:
-        return client.request(text, timeout=timeout, max_holders=max_holders, fresh=fresh, trace=trace)
-    except (NoReply, Timeout) as error:
-        return error
 
 
 def _print_json(answer: Reply | NoReply, *, is_traced: bool) -> None:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import plural, print_json, print_note
-from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.network.connection_options import ConnectionOptions, confirmed_text
 from cbnet.cli.options import (
     DIALECT,
     JSON,
@@ -21,7 +21,7 @@ from cbnet.cli.options import (
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
-    from cbnet.network import Delivery, DurableLimits, Subscription
+    from cbnet.network import DurableLimits, Subscription
 
 _DURABLE = "Durable subscriptions"
 
@@ -149,9 +149,7 @@ def sub(
 
 def _start(router: str, subscription: Subscription, durable: str | None) -> str:
     """Return a note that a subscription is active."""
-    is_confirmed, routers, missing = subscription.confirmation
-    unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
-    confirmed = f"; confirmed for {plural(routers, 'router')}{unreachable}" if is_confirmed else ""
+    confirmed = confirmed_text(subscription.confirmation) if subscription.confirmation[0] else ""
     if durable:
         return f"durable subscription {durable} at {router}{confirmed}"
     initial = "" if subscription.predicate else " to its initial predicate"
@@ -169,22 +167,17 @@ def _limits(*, drop_oldest: bool, **members: Any) -> DurableLimits | None:
 
 
 def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) -> None:
+    from cbnet.cli.network.message_text import message_line
     from cbnet.network import DurableDelivery
+    from cbnet.network.client.message_json import delivery_members
 
     for printed, delivery in enumerate(subscription, 1):
-        _print(delivery, as_json=as_json)
+        if as_json:
+            print_json(delivery_members(delivery))
+        else:
+            print(message_line(delivery.message, delivery.payload))
         sys.stdout.flush()
         if isinstance(delivery, DurableDelivery):
             delivery.acknowledge()
         if printed == count:
             return
-
-
-def _print(delivery: Delivery, *, as_json: bool) -> None:
-    from cbnet.cli.network.message_text import message_line
-    from cbnet.network.client.message_json import delivery_members
-
-    if as_json:
-        print_json(delivery_members(delivery))
-    else:
-        print(message_line(delivery.message, delivery.payload))

@@ -108,7 +108,7 @@ def _sent(hop: Hop, branch: Branch, traced: Traced, *, is_dry: bool) -> Iterator
     from cbnet.network.protocol.fields import NOT_KNOWN
 
     reason = NOT_KNOWN if branch.why == [NOT_KNOWN] else f"matches {'; '.join(branch.why)}"
-    yield f"► router {_side(branch)}: {reason}"
+    yield f"► router {branch.neighbour} ({plural(branch.routers, 'router')} on its side): {reason}"
     yield from _beyond((hop.network, hop.router, branch.neighbour), traced, is_dry=is_dry)
 
 
@@ -139,10 +139,6 @@ def _not_sent(hop: Hop) -> Iterator[str]:
         yield f"╳ not to {', '.join(neighbours)}: {reason}"
 
 
-def _side(branch: Branch) -> str:
-    return f"{branch.neighbour} ({plural(branch.routers, 'router')} on its side)"
-
-
 def _reason(branch: Branch) -> str:
     from cbnet.network.protocol.fields import LINK_DOWN, NOT_KNOWN
 
@@ -153,19 +149,16 @@ def _reason(branch: Branch) -> str:
 
 def _outcome(traced: Traced, *, is_dry: bool, is_hypothetical: bool) -> Iterator[str]:
     """Yield the outcome in words."""
-    routers = [hop for hop in traced.hops if hop.delivered]
+    reached = [hop for hop in traced.hops if hop.delivered]
+    routers = [f"router {hop.router}" + (f" in {hop.network}" if hop.network else "") for hop in reached]
     start = "apart from this subscriber, " if is_hypothetical else ""
     if routers:
         verb = "it would be delivered" if is_dry else "it was delivered"
-        yield f"{start}{verb} to subscriptions at {', '.join(map(_router, routers))}"
+        yield f"{start}{verb} to subscriptions at {', '.join(routers)}"
     else:
         yield f"{start}no reachable subscription matches it"
     if traced.missing:
         yield f"no report from {', '.join(traced.missing)}: the path from there is unknown"
-
-
-def _router(hop: Hop) -> str:
-    return f"router {hop.router}" + (f" in {hop.network}" if hop.network else "")
 
 
 def _answer(traced: Traced, message: Message, predicate: str, router: str) -> str:

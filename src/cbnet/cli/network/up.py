@@ -67,7 +67,13 @@ def up(
                 _announce(processes, plan, output, time.monotonic() - began, as_json=json)
                 if open_:
                     _open_page(processes)
-                _supervise(processes)
+                while len(processes.exit_codes) < len(processes.settings):
+                    name = processes.wait_exit(timeout=0.5)
+                    if name is not None:
+                        code = processes.exit_codes[name]
+                        reason = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
+                        print_note(f"router {name} {reason}; {plural(len(processes.pids), 'router')} left")
+                raise CbnetError("all routers have stopped")
             finally:
                 if output is not None:
                     (output / RUNNING).unlink(missing_ok=True)
@@ -122,14 +128,3 @@ def _open_page(processes: ProcessNetwork) -> None:
     url = _page_url(processes, next(iter(processes.settings)))
     if not webbrowser.open(url):
         print_note(f"no browser was found; open {url}")
-
-
-def _supervise(processes: ProcessNetwork) -> None:
-    """Report routers that end by themselves; raise an error when none is left."""
-    while len(processes.exit_codes) < len(processes.settings):
-        name = processes.wait_exit(timeout=0.5)
-        if name is not None:
-            code = processes.exit_codes[name]
-            reason = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
-            print_note(f"router {name} {reason}; {plural(len(processes.pids), 'router')} left")
-    raise CbnetError("all routers have stopped")

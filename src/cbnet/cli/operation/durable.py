@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cbnet.cli.command_help import command_group
-from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
+from cbnet.cli.console import new_grid, plural, print_json, print_note, print_outcome, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions
 from cbnet.cli.operation.durable_backup import backup, restore
 from cbnet.cli.operation.durable_messages import ACCOUNT, NAME, described, move, peek, purge, unacknowledged
@@ -83,10 +83,8 @@ def limit(
             dead_letter=dead_letter,
             account=account,
         )
-        if json:
-            print_json({"home": client.router, "name": name, "limits": json_of(limits)})
-        else:
-            print_note(f"{name} at {client.router}: {limits}")
+        row = {"home": client.router, "name": name, "limits": json_of(limits)}
+        print_outcome(row, f"{name} at {client.router}: {limits}", as_json=json)
 
 
 def remove(
@@ -111,10 +109,8 @@ def remove(
                 what = f"{described(name, owner)} at {client.router}, with {plural(each.clients, 'client')}"
                 confirm(name, f"{what} and {unacknowledged(each.messages)}, will be removed", confirmed)
         messages = client.remove_durable(name, account=account)
-        if json:
-            print_json({"home": client.router, "name": name, "messages": messages})
-        else:
-            print_note(f"removed {name} at {client.router}, with {unacknowledged(messages)}")
+        row = {"home": client.router, "name": name, "messages": messages}
+        print_outcome(row, f"removed {name} at {client.router}, with {unacknowledged(messages)}", as_json=json)
 
 
 def forget(
@@ -135,10 +131,8 @@ def forget(
             durables = plural(homes[home], "durable subscription")
             confirm(home, f"messages for {durables} of {home} will not be stored until it returns", confirmed)
         client.forget_home(home)
-        if json:
-            print_json({"router": client.router, "forgotten": home})
-        else:
-            print_note(f"{client.router} has told all routers to forget the durable subscriptions of {home}")
+        note = f"{client.router} has told all routers to forget the durable subscriptions of {home}"
+        print_outcome({"router": client.router, "forgotten": home}, note, as_json=json)
 
 
 durable = command_group(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cbnet.cli.console import plural, print_json, print_note
+from cbnet.cli.console import plural, print_outcome
 from cbnet.cli.network.connection_options import ConnectionOptions
 from cbnet.cli.options import JSON, argument
 
@@ -24,10 +24,8 @@ def backup(
     """
     with connection.connect() as client:
         file = client.back_up_journal(name or datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ"))
-        if json:
-            print_json({"router": client.router, "file": file})
-        else:
-            print_note(f"{client.router} has backed up its journal to {file}")
+        note = f"{client.router} has backed up its journal to {file}"
+        print_outcome({"router": client.router, "file": file}, note, as_json=json)
 
 
 def restore(
@@ -44,9 +42,7 @@ def restore(
     from cbnet.network.transport.journals.journal_restore import restore as restored_in
 
     restored = restored_in(file, folder)
-    if json:
-        print_json({"folder": str(folder), **restored._asdict()})
-        return
     damaged = f" ({restored.damaged:,} damaged)" if restored.damaged else ""
     counts = f"{plural(restored.subscriptions, 'durable subscription')} and {plural(restored.messages, 'message')}"
-    print_note(f"restored the journal of {restored.router} in {folder}, with {counts}{damaged}")
+    note = f"restored the journal of {restored.router} in {folder}, with {counts}{damaged}"
+    print_outcome({"folder": str(folder), **restored._asdict()}, note, as_json=json)

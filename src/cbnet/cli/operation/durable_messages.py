@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from cbnet.cli.console import plural, print_json, print_note
+from cbnet.cli.console import plural, print_json, print_outcome
 from cbnet.cli.network.connection_options import ConnectionOptions
 from cbnet.cli.options import CONFIRM, JSON, argument, confirm, count_option, option
 
@@ -68,10 +68,9 @@ def move(
             effect = f"messages of {described(name, account)} at {client.router} will be moved to {to}"
             confirm(name, effect, confirmed)
         moved = client.move_durable(name, to, predicate or "", first=first, count=count, account=account)
-        if json:
-            print_json({"home": client.router, "name": name, "to": to, "messages": moved})
-        else:
-            print_note(f"moved {plural(moved, 'message')} of {name} at {client.router} to {to}")
+        row = {"home": client.router, "name": name, "to": to, "messages": moved}
+        note = f"moved {plural(moved, 'message')} of {name} at {client.router} to {to}"
+        print_outcome(row, note, as_json=json)
 
 
 def purge(
@@ -96,10 +95,8 @@ def purge(
         whose = f"{described(name, account or '')} at {client.router}"
         confirm(name, f"unacknowledged messages{which} of {whose} will be removed", confirmed)
         purged = client.purge_durable(name, predicate or "", first=first, count=count, account=account)
-        if json:
-            print_json({"home": client.router, "name": name, "messages": purged})
-        else:
-            print_note(f"removed {unacknowledged(purged)} of {name} at {client.router}")
+        row = {"home": client.router, "name": name, "messages": purged}
+        print_outcome(row, f"removed {unacknowledged(purged)} of {name} at {client.router}", as_json=json)
 
 
 def described(name: str, account: str) -> str:

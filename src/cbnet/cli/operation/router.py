@@ -77,8 +77,14 @@ def router(
     if page and plan.process.http is None:
         options["http"] = _PAGE_ADDRESS
         plan = configuration(config, environment, options)
-    if print_ or check:
-        _show(plan, as_json=json, is_whole=print_)
+    if print_ and json:
+        print_json({key: {"value": each.shown, "source": each.source} for key, each in plan.values.items()})
+    elif print_:
+        print("\n".join(plan.lines()))
+    elif check and json:
+        print_json({"name": plan.settings.name, "ok": True})
+    elif check:
+        print(f"the configuration of {plan.settings.name} is valid")
     else:
         _run(plan, config, lambda: configuration(config, environment, options), as_json=json, page=page)
 
@@ -88,21 +94,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals:
         raise InputError(f"--set {text!r} has no value", hint="write key=value")
     return key.strip(), value.strip()
-
-
-def _show(plan: Configuration, *, as_json: bool, is_whole: bool) -> None:
-    if as_json:
-        rows = {key: {"value": each.shown, "source": each.source} for key, each in plan.values.items()}
-        print_json(rows if is_whole else {"name": plan.settings.name, "ok": True})
-    elif is_whole:
-        print("\n".join(plan.lines()))
-    else:
-        print(f"the configuration of {plan.settings.name} is valid")
-
-
-def _page_url(http: Address, plan: Configuration) -> str:
-    is_encrypted = plan.security.tls is not None and not http.is_loopback
-    return f"{'https' if is_encrypted else 'http'}://{http}/"
 
 
 def _run(
@@ -115,7 +106,10 @@ def _run(
     name = plan.settings.name
 
     def on_start(address: Address, http: Address | None) -> None:
-        url = _page_url(http, plan) if page and http is not None else None
+        url = None
+        if page and http is not None:
+            is_encrypted = plan.security.tls is not None and not http.is_loopback
+            url = f"{'https' if is_encrypted else 'http'}://{http}/"
         if as_json:
             print_json({"router": name, "address": str(address), **({"page": url} if url else {})})
         else:

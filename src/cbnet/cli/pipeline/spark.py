@@ -96,7 +96,7 @@ def stream(
             job,
             output or "",
             checkpoint=checkpoint,
-            report=_print_json if json else _print,
+            report=(lambda report: print_json(asdict(report))) if json else _print,
             remark=print_note,
         )
         if dry_run:
@@ -117,10 +117,6 @@ def _print(report: BatchReport) -> None:
     more = f", {plural(rejected, 'rejected row')}" if rejected else ""
     counts = f"{plural(report.records, 'record')}, {report.matches:,} matches{more}"
     print_note(f"batch {report.batch}: {counts}, table {report.version}, {report.seconds:.1f} s")
-
-
-def _print_json(report: BatchReport) -> None:
-    print_json(asdict(report))
 
 
 def _show_dry_run(result: DryRunResult, *, as_json: bool) -> None:

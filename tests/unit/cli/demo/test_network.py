@@ -66,7 +66,7 @@ def test_the_path_of_a_message_is_a_tree_of_routers():
 
 def test_wrong_deliveries_fail_the_demo(cbnet, monkeypatch):
     class WrongRun:
-        is_correct = False
+        result = ProbeResult(3, 2, 1, 0, 0)
 
         def members(self):
             return {"missed": 1}
