@@ -48,4 +48,6 @@ cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSear
 cdef void note_undecided(BindingSearch *search, uint32_t target) noexcept nogil
 cdef list take_undecided(BindingSearch *search, const TargetSet *targets)
 cdef bint has_several_values(Leaves *leaves, uint32_t count) noexcept nogil
+cdef bint reserve_leaves(Leaves *leaves, uint32_t *room, Py_ssize_t count) noexcept nogil
+cdef void leave_leaves(Leaves *leaves, uint32_t count) noexcept nogil
 cdef void enter_leaves(const Constants *constants, Leaves *leaves, uint32_t count) noexcept nogil

@@ -1,6 +1,6 @@
 """Search for a binding that satisfies a filter; `binding_search.pxd` draws it."""
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -8,6 +8,7 @@ from libc.string cimport memcmp
 from cbnet._kernels.condition_codes cimport ATTRIBUTE
 from cbnet._kernels.condition_eval cimport Mention, Scope, condition_holds, next_mention
 from cbnet._kernels.constant_pool cimport number_place, text_at, text_place
+from cbnet._kernels.memory cimport enlarge
 from cbnet._kernels.message_encoding cimport NUMBER, STRING, TAG, Attribute, compatible
 from cbnet._kernels.symbol_table cimport SymbolTable, find_symbol, symbol_text
 from cbnet._kernels.target_set cimport TargetSet, has_target
@@ -94,18 +95,11 @@ cdef Variable *_variable(BindingSearch *search, uint32_t symbol) noexcept nogil:
 
 cdef bint _has_room(BindingSearch *search) noexcept nogil:
     """Make room for one more variable and candidate."""
-    cdef void *larger
-    if search.variable_count == search.variable_room:
-        larger = PyMem_RawRealloc(search.variables, (2 * search.variable_room + 16) * sizeof(Variable))
-        if larger != NULL:
-            search.variables = <Variable *> larger
-            search.variable_room = 2 * search.variable_room + 16
-    if search.candidate_count == search.candidate_room:
-        larger = PyMem_RawRealloc(search.candidates, (2 * <size_t> search.candidate_room + 64) * sizeof(uint32_t))
-        if larger != NULL:
-            search.candidates = <uint32_t *> larger
-            search.candidate_room = 2 * search.candidate_room + 64
-    if search.variable_count == search.variable_room or search.candidate_count == search.candidate_room:
+    if search.variable_count == search.variable_room and not enlarge(
+            <void **> &search.variables, &search.variable_room, sizeof(Variable)):
+        search.is_out_of_memory = True
+    elif search.candidate_count == search.candidate_room and not enlarge(
+            <void **> &search.candidates, &search.candidate_room, sizeof(uint32_t)):
         search.is_out_of_memory = True
     return not search.is_out_of_memory
 
@@ -170,10 +164,31 @@ cdef bint has_several_values(Leaves *leaves, uint32_t count) noexcept nogil:
             leaves.has_elements |= attribute.element != 0
             has_several |= attribute.element != 0 or leaves.slots[attribute.symbol] != 0
             leaves.slots[attribute.symbol] = 1
+    leave_leaves(leaves, count)
+    return has_several
+
+
+cdef bint reserve_leaves(Leaves *leaves, uint32_t *room, Py_ssize_t count) noexcept nogil:
+    """Make room for the attributes of a message; return False if out of memory."""
+    if <Py_ssize_t> room[0] < count or leaves.places == NULL:
+        PyMem_RawFree(leaves.places)
+        room[0] = 0
+        leaves.places = <uint32_t *> PyMem_RawCalloc(2 * (count + 16), sizeof(uint32_t))
+        if leaves.places == NULL:
+            return False
+        leaves.following = leaves.places + count + 16
+        room[0] = <uint32_t> count + 16
+    return True
+
+
+cdef void leave_leaves(Leaves *leaves, uint32_t count) noexcept nogil:
+    """Free the slots of a message."""
+    cdef uint32_t i
+    if leaves.message_symbol < leaves.symbols.count:
+        leaves.slots[leaves.message_symbol] = 0
     for i in range(count):
         if leaves.attributes[i].symbol < leaves.symbols.count:
             leaves.slots[leaves.attributes[i].symbol] = 0
-    return has_several
 
 
 cdef void enter_leaves(const Constants *constants, Leaves *leaves, uint32_t count) noexcept nogil:
@@ -360,15 +375,11 @@ cdef void _charge(const BindingSearch *search, int64_t examined) noexcept with g
 
 cdef void note_undecided(BindingSearch *search, uint32_t target) noexcept nogil:
     """Note that the search for a filter of a target was given up."""
-    cdef void *larger
     search.is_undecided = False
-    if search.undecided_count == search.undecided_room:
-        larger = PyMem_RawRealloc(search.undecided, (2 * search.undecided_room + 16) * sizeof(uint32_t))
-        if larger == NULL:
-            search.is_out_of_memory = True
-            return
-        search.undecided = <uint32_t *> larger
-        search.undecided_room = 2 * search.undecided_room + 16
+    if search.undecided_count == search.undecided_room and not enlarge(
+            <void **> &search.undecided, &search.undecided_room, sizeof(uint32_t)):
+        search.is_out_of_memory = True
+        return
     search.undecided[search.undecided_count] = target
     search.undecided_count += 1
 

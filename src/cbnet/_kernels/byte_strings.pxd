@@ -3,10 +3,15 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp
 
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
+
 cdef extern from *:
     """
     #include <stdint.h>
     #include <string.h>
+
+    #define MIX 0x9E3779B97F4A7C15ULL  /* an odd number that spreads the bits of a hash */
 
     /* The last bytes of a text, fewer than eight, as a little-endian number. */
     static inline uint64_t cbnet_tail(const char *text, size_t length) {
@@ -73,6 +78,7 @@ cdef extern from *:
     #endif
     }
     """
+    const uint64_t MIX
     uint64_t first_bytes "cbnet_first" (const char *text, size_t length) noexcept nogil
     uint64_t hash_bytes "cbnet_hash" (const char *text, size_t length, uint64_t seed) noexcept nogil
     const void *find_bytes "cbnet_find" (

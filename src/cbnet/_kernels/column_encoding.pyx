@@ -18,6 +18,7 @@ from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, uint16_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset, strchr, strlen
 
+from cbnet._kernels.arrays cimport compare_words
 from cbnet._kernels.frame_message cimport count_characters
 from cbnet._kernels.intrinsics cimport trailing_zeros
 from cbnet._kernels.memory cimport resized
@@ -67,7 +68,7 @@ cdef class Columns:
         cdef Py_ssize_t at
         for at in range(self.count):
             order[at] = <uint64_t> (self.items[at].kind == c"t") << 63 | <uint64_t> self.items[at].symbol << 31 | <uint64_t> at
-        qsort(order, self.count, sizeof(uint64_t), _compare)
+        qsort(order, self.count, sizeof(uint64_t), compare_words)
         return order
 
     def fill(self, Batch batch not None, Py_ssize_t rows, uint32_t[::1] parents, uint32_t[::1] arrays):
@@ -100,10 +101,6 @@ cdef class Columns:
         PyMem_RawFree(cursor)
         if not ok:
             raise MemoryError
-
-
-cdef int _compare(const void *a, const void *b) noexcept nogil:
-    return ((<const uint64_t *> a)[0] > (<const uint64_t *> b)[0]) - ((<const uint64_t *> a)[0] < (<const uint64_t *> b)[0])
 
 
 cdef void _count(const Column *column, int64_t *offsets) noexcept nogil:
@@ -230,7 +227,7 @@ def add_plain_columns(Columns columns not None, schema, array, Symbols symbols n
     cdef Column *column
     cdef int64_t symbol
     cdef int64_t index
-    cdef bint is_read
+    cdef bint is_plain, is_read
     cdef list others = []
     for index in range(fields.n_children):
         field, values = fields.children[index], batch.children[index]
@@ -240,7 +237,8 @@ def add_plain_columns(Columns columns not None, schema, array, Symbols symbols n
         symbol = find_symbol(&symbols.table, field.name, strlen(field.name), False)
         if symbol < 0 or values.null_count == values.length:
             continue
-        if not _is_plain_type(field) or batch.offset:
+        is_plain = field.dictionary == NULL and field.format[1] == 0 and strchr("bcCsSiIlLfgu", field.format[0]) != NULL
+        if not is_plain or batch.offset:
             others.append(index)
             continue
         column = columns.push()
@@ -254,10 +252,6 @@ def add_plain_columns(Columns columns not None, schema, array, Symbols symbols n
             columns.count -= 1
             others.append(index)
     return others
-
-
-cdef bint _is_plain_type(const ArrowSchema *field) noexcept nogil:
-    return field.dictionary == NULL and field.format[1] == 0 and strchr("bcCsSiIlLfgu", field.format[0]) != NULL
 
 
 cdef bint _has_values_only(const Column *column) noexcept nogil:

@@ -11,7 +11,7 @@ from libc.stdint cimport INT64_MIN, int64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcmp, memcpy
 
-from cbnet._kernels.byte_strings cimport has_pattern
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize, has_pattern
 from cbnet._kernels.condition_codes cimport *
 from cbnet._kernels.condition_text cimport (
     change_case, changed_room, character_count, has_prefix, is_like, read_address, read_bool, read_int,
@@ -152,9 +152,6 @@ cdef int _find_address(Reader *reader, const Operand *operand) noexcept nogil:
         return IS_UNKNOWN
     return _as_outcome(version == reader.at[0] and has_prefix(address, reader.at + 2, reader.at[1]))
 
-
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
 
 cdef enum:
     MAX_OPERANDS = 65   # language.expression.MAX_EXPRESSION_DEPTH, and one before: the left side

@@ -7,7 +7,7 @@ from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport empty, owned
-from cbnet._kernels.binding_search cimport MAX_EXAMINED, enter_leaves, has_several_values, take_undecided
+from cbnet._kernels.binding_search cimport MAX_EXAMINED, enter_leaves, has_several_values, leave_leaves, take_undecided
 from cbnet._kernels.constant_pool cimport number_place, rank_steps
 from cbnet._kernels.counting_postings cimport *
 from cbnet._kernels.counting_strings cimport STRING_GE, STRING_LT, STRING_NE, Entry, search_trie
@@ -145,16 +145,6 @@ cdef uint32_t _enter(State *state, Batch batch, Py_ssize_t message) noexcept nog
     return count
 
 
-cdef void _leave(State *state, uint32_t count) noexcept nogil:
-    cdef const View *view = state.view
-    cdef uint32_t i
-    for i in range(count):
-        if state.leaves.attributes[i].symbol < view.symbols:
-            state.leaves.slots[state.leaves.attributes[i].symbol] = 0
-    if view.message_symbol < view.symbols:
-        state.leaves.slots[view.message_symbol] = 0
-
-
 cdef uint64_t _exclude(State *state, uint32_t rounds) noexcept nogil:
     """Ignore interfaces by the selectivity table; return how many remain."""
     cdef const View *view = state.view
@@ -194,7 +184,7 @@ cdef void _match(State *state, Batch batch, Py_ssize_t message, uint32_t rounds)
                 _find_constraints(state, attribute)
                 count_found(state)
     restore(state)
-    _leave(state, count)
+    leave_leaves(&state.leaves, count)
 
 
 cdef class CountingIndex:
@@ -298,7 +288,7 @@ cdef class CountingIndex:
                 for message in range(first, end):
                     count = _enter(&state, batch, message)
                     _exclude(&state, i + 1)
-                    _leave(&state, count)
+                    leave_leaves(&state.leaves, count)
                 out[i] = state.work.excluded - before
                 before = state.work.excluded
         close_state(&state)

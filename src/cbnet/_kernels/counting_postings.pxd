@@ -136,7 +136,7 @@ cdef struct State:
     bint has_more               # than RUN_ROOM runs were counted
     int64_t touched             # postings, by this message
     Leaves leaves
-    Py_ssize_t leaf_room
+    uint32_t leaf_room
     bint has_several            # values of one attribute, or elements
     bint is_verified            # some filters are checked as a whole
     uint32_t *stamps            # per constraint: the last message with several values that satisfied it

@@ -8,7 +8,7 @@ from cpython.mem cimport PyMem_RawFree
 from libc.string cimport memcpy, memset
 
 from cbnet._kernels.arrays cimport first_not_below, pointer
-from cbnet._kernels.binding_search cimport binding_exists, close_search, note_undecided, open_search
+from cbnet._kernels.binding_search cimport binding_exists, close_search, note_undecided, open_search, reserve_leaves
 from cbnet._kernels.counting_strings cimport Entry, Node
 from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.memory cimport zeroed
@@ -127,7 +127,10 @@ cdef int open_view(View *view, Symbols symbols, dict arrays, uint32_t targets) e
     view.always = <const uint32_t *> pointer(arrays, "always", 4, 0)
     view.always_count = <uint32_t> len(arrays["always"])
     _open_filters(view, symbols, arrays)
-    _open_tries(&view.tries, arrays)
+    view.tries.entries = <const Entry *> pointer(arrays, "entries", sizeof(Entry), 0)
+    view.tries.entry_count = <uint32_t> len(arrays["entries"])
+    view.tries.nodes = <const Node *> pointer(arrays, "nodes", sizeof(Node), 0)
+    view.tries.node_count = <uint32_t> len(arrays["nodes"])
     view.tries.strings = view.constants.strings.texts
     _open_selectivity(&view.selectivity, arrays, targets)
     return 0
@@ -146,14 +149,6 @@ cdef int _open_filters(View *view, Symbols symbols, dict arrays) except -1:
         view.uncounted = <const uint8_t *> pointer(arrays, "uncounted", 1, view.filters)
     view.loose = <const uint32_t *> pointer(arrays, "loose", 4, 0)
     view.loose_count = <uint32_t> len(arrays["loose"])
-    return 0
-
-
-cdef int _open_tries(Tries *tries, dict arrays) except -1:
-    tries.entries = <const Entry *> pointer(arrays, "entries", sizeof(Entry), 0)
-    tries.entry_count = <uint32_t> len(arrays["entries"])
-    tries.nodes = <const Node *> pointer(arrays, "nodes", sizeof(Node), 0)
-    tries.node_count = <uint32_t> len(arrays["nodes"])
     return 0
 
 
@@ -178,12 +173,8 @@ cdef int reserve(State *state, Batch batch, Py_ssize_t first, Py_ssize_t end) ex
     cdef Py_ssize_t row
     for row in range(first, end):
         widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
-    if widest > state.leaf_room or state.leaves.places == NULL:
-        PyMem_RawFree(state.leaves.places)
-        state.leaves.places = NULL
-        state.leaves.places = <uint32_t *> zeroed(2 * (widest + 16) + 1, sizeof(uint32_t))
-        state.leaf_room = widest + 16
-        state.leaves.following = state.leaves.places + state.leaf_room
+    if not reserve_leaves(&state.leaves, &state.leaf_room, widest):
+        raise MemoryError
     return 0
 
 

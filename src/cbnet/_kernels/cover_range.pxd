@@ -7,14 +7,9 @@ A range contains another one surely, not, or possibly: the caller decides about 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint16_t, uint64_t
 
+from cbnet._kernels.byte_strings cimport MIX
 from cbnet._kernels.message_encoding cimport NUMBER, STRING
 from cbnet._kernels.plain_filter cimport PlainConstraint
-
-cdef extern from *:
-    """
-    #define MIX 0x9E3779B97F4A7C15ULL
-    """
-    const uint64_t MIX
 
 cdef enum:  # answers
     NO = 0
@@ -56,7 +51,7 @@ cdef class CoverRange:
     cdef object _text
 
 
-cdef inline uint64_t mixed(uint64_t number) noexcept:
+cdef inline uint64_t mixed(uint64_t number) noexcept nogil:
     number = (number + 1) * MIX
     number ^= number >> 29
     return number * MIX

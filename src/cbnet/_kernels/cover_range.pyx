@@ -8,13 +8,10 @@ from libc.math cimport INFINITY, nextafter
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
-from cbnet._kernels.byte_strings cimport find_bytes
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize, find_bytes
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING
 from cbnet._kernels.plain_filter cimport PlainConstraint, constant_of, is_plain_constraint
 from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUBSTRING, OP_SUFFIX
-
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
 
 cdef enum:
     MAX_MEMBERS = 1 << 17  # of a finite set; a filter has at most 64 KiB

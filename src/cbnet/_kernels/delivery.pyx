@@ -18,6 +18,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize
 from cbnet._kernels.duplicate_detector cimport DuplicateDetector
 from cbnet._kernels.frame_codes cimport (
     ARRAY16, DELIVER, DELIVER_ARRAY, FIXARRAY, LENGTH_BYTES, MAX_ENTRIES, MAX_NAME_LENGTH,
@@ -31,9 +32,6 @@ from cbnet._kernels.memory cimport resized
 from typing import Any
 
 from msgspec.msgpack import Decoder
-
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
 
 cdef object _decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 

@@ -8,13 +8,13 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_CheckExact
 from libc.string cimport memchr, memcpy
 
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize
 from cbnet._kernels.memory cimport resized
 from cbnet._kernels.message_encoding cimport TAG, set_bool, set_float, set_int, set_null, set_text
 from cbnet._kernels.symbol_table cimport Path, extended_hash, find_symbol, has_text
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
     bint PyUnicode_IS_COMPACT_ASCII(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
     const char *PyUnicode_1BYTE_DATA(object text)

@@ -19,11 +19,8 @@ from cpython.mem cimport PyMem_RawFree
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy, memset
 
-from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize, hash_bytes
 from cbnet._kernels.memory cimport resized, zeroed
-
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
 
 WINDOW = WINDOW_BITS
 

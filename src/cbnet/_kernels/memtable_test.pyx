@@ -5,16 +5,12 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy
 
-from cbnet._kernels.byte_strings cimport has_pattern, hash_bytes
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize, has_pattern, hash_bytes
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, first_slot
 from cbnet._kernels.memory cimport resized
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute
 from cbnet._kernels.test_codes cimport *
-
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
-
 
 cdef uint64_t value_hash(const Attribute *value) noexcept nogil:
     """Return a hash of a value; equal numbers have one, whether int or float."""

@@ -2,6 +2,8 @@
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 
+from cbnet._kernels.memory cimport enlarge
+
 
 cdef class Batch:
     """The attributes of many messages, encoded. The memory is kept when the messages are removed."""
@@ -91,13 +93,9 @@ cdef class Batch:
 
     cdef uint32_t push_element(self, uint32_t parent, uint32_t array) noexcept nogil:
         """Add an element of an array; return its index + 1, or 0 if out of memory."""
-        cdef void *larger
-        if self.element_count == self.element_room:
-            larger = PyMem_RawRealloc(self.elements, (2 * <size_t> self.element_room + 64) * sizeof(Element))
-            if larger == NULL:
-                return 0
-            self.elements = <Element *> larger
-            self.element_room = 2 * self.element_room + 64
+        if self.element_count == self.element_room and not enlarge(
+                <void **> &self.elements, &self.element_room, sizeof(Element)):
+            return 0
         self.elements[self.element_count].parent = parent
         self.elements[self.element_count].array = array
         self.elements[self.element_count].depth = self.elements[parent - 1].depth + 1 if parent else 0

@@ -3,10 +3,11 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
-from cbnet._kernels.arrays cimport first_not_below
+from cbnet._kernels.arrays cimport compare_words, first_not_below
 from cbnet._kernels.intrinsics cimport prefetch
+from cbnet._kernels.memory cimport enlarge
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute
-from cbnet._kernels.pivot_match cimport State, Visit, enlarge
+from cbnet._kernels.pivot_match cimport State, Visit
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.text_patterns cimport Hits, find_patterns
@@ -62,10 +63,6 @@ cdef void _look_up(const View *view, State *state, uint32_t symbol, uint32_t tes
     prefetch(view.slots + (((word * MIX) >> 32) & (view.slot_count - 1)))
 
 
-cdef int _compare(const void *a, const void *b) noexcept nogil:
-    return ((<const uint64_t *> a)[0] > (<const uint64_t *> b)[0]) - ((<const uint64_t *> a)[0] < (<const uint64_t *> b)[0])
-
-
 cdef void find_queued(const View *view, State *state) noexcept nogil:
     """Queue the postings of the queued buckets, each once."""
     cdef const uint64_t *words = state.word
@@ -75,7 +72,7 @@ cdef void find_queued(const View *view, State *state) noexcept nogil:
     cdef bint has_several = state.has_several
     cdef uint32_t i
     if has_several and state.words:
-        qsort(state.word, state.words, sizeof(uint64_t), _compare)
+        qsort(state.word, state.words, sizeof(uint64_t), compare_words)
     for i in range(state.words):
         word = words[i]
         if has_several and i and word == words[i - 1]:
@@ -130,9 +127,20 @@ cdef void _match_other(const View *view, State *state, const Attribute *attribut
             _look_up(view, state, attribute.symbol, IN, view.member_sets[at])
 
 
+cdef inline void _match_equal(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
+    """Look up the test for the value itself."""
+    cdef uint32_t test = NUMBER_EQ if attribute.kind == NUMBER else STRING_EQ
+    if attribute.kind == BOOL:
+        test = BOOL_EQ
+        place = 2 * (attribute.high != 0) + 1
+    if place & 1 and view.pivoted[attribute.symbol] >> test & 1:
+        _look_up(view, state, attribute.symbol, test, place >> 1)
+
+
 cdef void _match_attribute(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
     cdef uint32_t symbol = attribute.symbol
     cdef uint32_t pivoted = view.pivoted[symbol]
+    cdef uint32_t shift = 0
     if attribute.kind == TAG:
         _look_up(view, state, symbol, IS_TAG, 0)
         return
@@ -140,27 +148,17 @@ cdef void _match_attribute(const View *view, State *state, const Attribute *attr
         _visit_list(view, state, symbol, ANY, 0)
     if pivoted & OTHER_TESTS:
         _match_other(view, state, attribute, place)
-    if attribute.kind == BOOL:
-        if pivoted & (1 << BOOL_EQ):
-            _look_up(view, state, symbol, BOOL_EQ, attribute.high != 0)
-    elif attribute.kind == NUMBER:
-        if pivoted & (1 << NUMBER_EQ) and place & 1:
-            _look_up(view, state, symbol, NUMBER_EQ, place >> 1)
+    _match_equal(view, state, attribute, place)
+    if attribute.kind == STRING:  # its tests and lists are numbered as those of numbers
+        pivoted >>= STRING_EQ - NUMBER_EQ
+        shift = STRING_UP - NUMBER_UP
+    if attribute.kind == NUMBER or attribute.kind == STRING:
         if pivoted & (1 << NUMBER_LT | 1 << NUMBER_LE):
-            _visit_list(view, state, symbol, NUMBER_UP, place)
+            _visit_list(view, state, symbol, NUMBER_UP + shift, place)
         if pivoted & (1 << NUMBER_GT | 1 << NUMBER_GE):
-            _visit_list(view, state, symbol, NUMBER_DOWN, place)
+            _visit_list(view, state, symbol, NUMBER_DOWN + shift, place)
         if pivoted & (1 << NUMBER_NE):
-            _visit_list(view, state, symbol, NUMBER_UNEQUAL, place)
-    elif attribute.kind == STRING:
-        if pivoted & (1 << STRING_EQ) and place & 1:
-            _look_up(view, state, symbol, STRING_EQ, place >> 1)
-        if pivoted & (1 << STRING_LT | 1 << STRING_LE):
-            _visit_list(view, state, symbol, STRING_UP, place)
-        if pivoted & (1 << STRING_GT | 1 << STRING_GE):
-            _visit_list(view, state, symbol, STRING_DOWN, place)
-        if pivoted & (1 << STRING_NE):
-            _visit_list(view, state, symbol, STRING_UNEQUAL, place)
+            _visit_list(view, state, symbol, NUMBER_UNEQUAL + shift, place)
 
 
 cdef void _match_one_of_several(const View *view, State *state, uint32_t at) noexcept nogil:
@@ -183,12 +181,7 @@ cdef void _match_one_of_several(const View *view, State *state, uint32_t at) noe
             _visit_lists(view, state, at, STRING)
     if pivoted & OTHER_TESTS:
         _match_other(view, state, attribute, place)
-    if attribute.kind == BOOL and pivoted & (1 << BOOL_EQ):
-        _look_up(view, state, symbol, BOOL_EQ, attribute.high != 0)
-    elif attribute.kind == NUMBER and pivoted & (1 << NUMBER_EQ) and place & 1:
-        _look_up(view, state, symbol, NUMBER_EQ, place >> 1)
-    elif attribute.kind == STRING and pivoted & (1 << STRING_EQ) and place & 1:
-        _look_up(view, state, symbol, STRING_EQ, place >> 1)
+    _match_equal(view, state, attribute, place)
 
 
 cdef void _visit_lists(const View *view, State *state, uint32_t leaf, uint32_t kind) noexcept nogil:

@@ -15,26 +15,12 @@ bucket or list that several values lead to is visited once, so a long array cost
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.binding_search cimport BindingSearch
-from cbnet._kernels.intrinsics cimport prefetch  # defines CBNET_COLD
 from cbnet._kernels.message_encoding cimport Attribute, Batch
 from cbnet._kernels.pivot_view cimport Postings, View
 from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.target_set cimport TargetSet
 from cbnet._kernels.text_patterns cimport Hits
 from cbnet._kernels.word_test cimport Leaves
-
-cdef extern from *:
-    """
-    /* Double a queue; return 0 if out of memory. Kept out of its callers, which would have to save more registers. */
-    static CBNET_COLD int cbnet_enlarge(void **items, uint32_t *room, size_t size) {
-        void *larger = PyMem_RawRealloc(*items, (2 * (size_t) *room + 32) * size);
-        if (larger == NULL) return 0;
-        *items = larger;
-        *room = 2 * *room + 32;
-        return 1;
-    }
-    """
-    bint enlarge "cbnet_enlarge" (void **items, uint32_t *room, size_t size) noexcept nogil
 
 cdef enum:
     MESSAGES_AT_ONCE = 8
@@ -64,10 +50,9 @@ cdef struct State:              # of one message
 
 cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *targets) except -1
 cdef void close_state(State *state) noexcept
-cdef bint reserve(State *state, Py_ssize_t count) noexcept nogil
 cdef void set_message(State *state, Batch batch, Py_ssize_t number) noexcept nogil
 cdef void set_single(State *state, const Attribute *attributes, uint32_t count) noexcept nogil
-cdef void abandon(const View *view, State *state) noexcept nogil
+cdef void abandon(State *state) noexcept nogil
 
 cdef void begin_matching(const View *view, State *states, uint32_t count) noexcept nogil
 cdef void finish_matching(const View *view, State *state) noexcept nogil

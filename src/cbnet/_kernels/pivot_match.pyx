@@ -1,18 +1,20 @@
 """Matching with the pivot index, from attributes to targets. See `pivot_match.pxd`."""
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.mem cimport PyMem_RawFree
 
 from cbnet._kernels.binding_search cimport (
-    binding_exists, close_search, condition_passes, enter_leaves, has_several_values,
-    note_undecided, open_search,
+    binding_exists, close_search, condition_passes, enter_leaves, has_several_values, leave_leaves, note_undecided,
+    open_search,
 )
 from cbnet._kernels.constant_pool cimport (
     constant_place, first_compared, number_address, number_place, text_address, text_place,
 )
-from cbnet._kernels.memory cimport zeroed
+from cbnet._kernels.intrinsics cimport prefetch
+from cbnet._kernels.memory cimport enlarge, zeroed
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG
 from cbnet._kernels.pivot_lookup cimport UNSCREENED, find_queued, look_up_patterns, look_up_values
-from cbnet._kernels.pivot_view cimport GROUP, Entry, is_removed, listed_word, mark_of, mask_bit
+from cbnet._kernels.pivot_view cimport Entry, is_removed, listed_word, mark_of, mask_bit
+from cbnet._kernels.tag_sets cimport add_owned, owned_by
 from cbnet._kernels.target_set cimport add_target, has_target, is_full
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.word_test cimport passes
@@ -53,27 +55,9 @@ cdef void close_state(State *state) noexcept:
     PyMem_RawFree(state.leaves.places)
 
 
-cdef bint reserve(State *state, Py_ssize_t count) noexcept nogil:
-    """Make room for the attributes of a message; return False if out of memory."""
-    if <Py_ssize_t> state.leaf_room < count:
-        PyMem_RawFree(state.leaves.places)
-        state.leaf_room = 0
-        state.leaves.places = <uint32_t *> PyMem_RawCalloc(2 * (count + 16), sizeof(uint32_t))
-        if state.leaves.places == NULL:
-            return False
-        state.leaves.following = state.leaves.places + count + 16
-        state.leaf_room = <uint32_t> count + 16
-    return True
-
-
-cdef void abandon(const View *view, State *state) noexcept nogil:
+cdef void abandon(State *state) noexcept nogil:
     """Forget the message of a state, if it has one."""
-    cdef uint32_t i
-    if view.message_symbol < view.names:
-        state.leaves.slots[view.message_symbol] = 0
-    for i in range(state.count):
-        if state.leaves.attributes[i].symbol < view.symbols:
-            state.leaves.slots[state.leaves.attributes[i].symbol] = 0
+    leave_leaves(&state.leaves, state.count)
     state.count = state.words = state.visits = 0
 
 
@@ -103,20 +87,6 @@ cdef bint _holds(const View *view, State *state, uint64_t word) noexcept nogil:
             test == CONDITION and condition_passes(&view.constants, &state.leaves, <uint32_t> word)
         )
     return passes(&view.constants, state.leaves.attributes + slot - 1, state.leaves.places[slot - 1], test, <uint32_t> word)
-
-
-cdef inline void _deliver(const View *view, State *state, uint32_t target) noexcept nogil:
-    cdef uint32_t at, end
-    if target < GROUP:
-        if target < state.targets.total:
-            add_target(state.targets, target)
-        return
-    target -= GROUP
-    if target < view.groups:
-        end = min(view.group_offsets[target + 1], view.group_total)
-        for at in range(view.group_offsets[target], end):
-            if view.group_targets[at] < state.targets.total:
-                add_target(state.targets, view.group_targets[at])
 
 
 cdef void _visit_singles(const View *view, State *state, const Visit *visit) noexcept nogil:
@@ -160,14 +130,15 @@ cdef void _visit_entries(const View *view, State *state, const Visit *visit) noe
         while test < test_end and _holds(view, state, view.words[test]):
             test += 1
         if test >= test_end:
-            _deliver(view, state, target)
+            add_owned(&view.groups, target, state.targets)
 
 
 cdef void _visit_whole_entries(const View *view, State *state, const Visit *visit) noexcept nogil:
     """Deliver to the targets of entries that some binding of the message satisfies."""
     cdef bint is_listed = visit.postings == &view.listed
     cdef uint64_t pivot = visit.pivot
-    cdef uint32_t entry, test_end
+    cdef uint32_t entry, test_end, count, at
+    cdef const uint32_t *owned
     cdef const Entry *candidate
     for entry in range(visit.entry, visit.entry_end):
         if not _has_mark(state, visit.postings.marks[entry]):
@@ -183,33 +154,14 @@ cdef void _visit_whole_entries(const View *view, State *state, const Visit *visi
         test_end = min((candidate + 1).tests, view.word_count)
         if is_listed:
             pivot = listed_word(visit.pivot, view.entry_bounds[entry])
-        if state.search.credit != NULL:
-            state.search.target = _first_target(view, candidate.target)
+        owned = owned_by(&view.groups, &candidate.target, &count)
+        state.search.target = owned[0] if count else 0
         if candidate.tests <= test_end and binding_exists(&view.constants, &state.leaves, &state.search, &pivot,
                                                           view.words + candidate.tests, test_end - candidate.tests):
-            _deliver(view, state, candidate.target)
+            add_owned(&view.groups, candidate.target, state.targets)
         elif state.search.is_undecided:
-            _note_undecided(view, state, candidate.target)
-
-
-cdef uint32_t _first_target(const View *view, uint32_t target) noexcept nogil:
-    """Return a target, or the first one of a group."""
-    cdef uint32_t first
-    if target < GROUP:
-        return target
-    first = view.group_offsets[target - GROUP] if target - GROUP < view.groups else view.group_total
-    return view.group_targets[first] if first < view.group_total else 0
-
-
-cdef void _note_undecided(const View *view, State *state, uint32_t target) noexcept nogil:
-    cdef uint32_t at
-    if target < GROUP:
-        note_undecided(&state.search, target)
-        return
-    target -= GROUP
-    if target < view.groups:
-        for at in range(view.group_offsets[target], min(view.group_offsets[target + 1], view.group_total)):
-            note_undecided(&state.search, view.group_targets[at])
+            for at in range(count):
+                note_undecided(&state.search, owned[at])
 
 
 cdef void _visit_queued(const View *view, State *state) noexcept nogil:
@@ -394,10 +346,10 @@ cdef void finish_matching(const View *view, State *state) noexcept nogil:
     before += <uint64_t> view.listed.target_count + view.listed.entry_count
     for i in range(view.always_count):
         if view.removed == NULL or not is_removed(view, before + i):
-            _deliver(view, state, view.always[i])
+            add_owned(&view.groups, view.always[i], state.targets)
     _visit_queued(view, state)
     if state.targets.total <= FEW_TARGETS and not is_full(state.targets):  # else all of them may be matched already
         look_up_patterns(view, state)
         find_queued(view, state)
         _visit_queued(view, state)
-    abandon(view, state)
+    abandon(state)

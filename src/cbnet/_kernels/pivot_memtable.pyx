@@ -7,7 +7,7 @@ from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cbnet._kernels.condition_eval import mentions
-from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.byte_strings cimport MIX, PyUnicode_AsUTF8AndSize, hash_bytes
 from cbnet._kernels.dict_encoding cimport is_scalar, read_value
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, index_attributes, make_room
 from cbnet._kernels.memory cimport resized, zeroed
@@ -16,15 +16,10 @@ from cbnet._kernels.message_encoding cimport TAG, Attribute
 from cbnet._kernels.target_set cimport TargetSet, add_target, has_target
 from cbnet._kernels.test_codes cimport *
 
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
-
 cdef extern from *:
     """
-    #define MIX 0x9E3779B97F4A7C15ULL
     #define ALWAYS 1ULL
     """
-    const uint64_t MIX
     const uint64_t ALWAYS
 
 cdef enum Requirement:

@@ -27,7 +27,6 @@ cdef class PivotIndex:
     cdef int finish(self, uint32_t number, const uint8_t *removed) except -1
     cdef void _begin(self, State *states, uint32_t count, TargetSet *targets, const uint8_t *removed) noexcept
     cdef int _finish(self, State *state, const uint8_t *removed) except -1
-    cdef int _make_leaf_room(self, uint32_t room) except -1
     cdef bint is_empty(self) noexcept
     cdef list _labelled(self, list labels)
     cdef int _make_room(self, uint32_t targets) except -1

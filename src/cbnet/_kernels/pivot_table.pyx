@@ -9,14 +9,13 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from cbnet._kernels.arrays cimport empty, owned
-from cbnet._kernels.binding_search cimport MAX_EXAMINED, take_undecided
+from cbnet._kernels.binding_search cimport MAX_EXAMINED, reserve_leaves, take_undecided
 from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
 from cbnet._kernels.memory cimport resized, zeroed
 from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch
 from cbnet._kernels.pivot_match cimport (
-    MESSAGES_AT_ONCE, State, abandon, begin_matching, close_state, finish_matching, open_state, reserve, set_message,
-    set_single,
+    MESSAGES_AT_ONCE, State, abandon, begin_matching, close_state, finish_matching, open_state, set_message, set_single,
 )
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.pivot_memtable cimport MemtableIndex, read_members
@@ -74,7 +73,7 @@ cdef class PivotIndex:
         """Add the targets of a message to a set; return False if it is not plain and valid."""
         if not self.encoder.encode_alone(message):
             return False
-        if not reserve(&self.own, self.encoder.batch.used):
+        if not reserve_leaves(&self.own.leaves, &self.own.leaf_room, self.encoder.batch.used):
             raise MemoryError
         set_message(&self.own, self.encoder.batch, 0)
         self._begin(&self.own, 1, targets, removed)
@@ -89,14 +88,15 @@ cdef class PivotIndex:
         cdef uint32_t i, n
         cdef uint32_t total = 0
         for i in range(MESSAGES_AT_ONCE):
-            abandon(&self.view, self.states + i)
+            abandon(self.states + i)
         for i in range(count):
             total += messages[i].count
         if total > self.leaf_room:
-            self._make_leaf_room(total)
+            self.leaves = <Attribute *> resized(self.leaves, total * sizeof(Attribute))
+            self.leaf_room = total
         leaf = self.leaves
         for i in range(count):
-            if not reserve(self.states + i, messages[i].count):
+            if not reserve_leaves(&self.states[i].leaves, &self.states[i].leaf_room, messages[i].count):
                 raise MemoryError
             set_single(self.states + i, leaf, 0)
             for n in range(messages[i].count):
@@ -128,11 +128,6 @@ cdef class PivotIndex:
         if state.search.is_out_of_memory:
             state.search.is_out_of_memory = False
             raise MemoryError
-        return 0
-
-    cdef int _make_leaf_room(self, uint32_t room) except -1:
-        self.leaves = <Attribute *> resized(self.leaves, room * sizeof(Attribute))
-        self.leaf_room = room
         return 0
 
     cdef bint is_empty(self) noexcept:
@@ -201,7 +196,7 @@ cdef class PivotIndex:
             open_targets(&set, self.targets)
             for i in range(at_once):
                 open_state(states + i, &view, self.symbols, &set)
-                if not reserve(states + i, widest):
+                if not reserve_leaves(&states[i].leaves, &states[i].leaf_room, widest):
                     raise MemoryError
             with nogil:
                 ends[0] = 0

@@ -43,7 +43,9 @@ answers but no read outside it.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from cbnet._kernels.byte_strings cimport MIX
 from cbnet._kernels.symbol_table cimport Symbols
+from cbnet._kernels.tag_sets cimport Groups
 from cbnet._kernels.test_codes cimport BOOL_EQ, NUMBER_EQ, STRING_EQ
 from cbnet._kernels.text_patterns cimport Patterns
 from cbnet._kernels.word_test cimport Constants
@@ -54,13 +56,9 @@ cdef enum List:
 cdef extern from *:
     """
     #define FREE 0xFFFFFFFFFFFFFFFFULL
-    #define GROUP 0x80000000U
-    #define MIX 0x9E3779B97F4A7C15ULL
     #define NAME_OF_WORD 0xFFFFFFC000000000ULL
     """
     const uint64_t FREE
-    const uint32_t GROUP
-    const uint64_t MIX
     const uint64_t NAME_OF_WORD
 
 cdef struct Entry:
@@ -105,10 +103,7 @@ cdef struct View:
     uint32_t word_count
     const uint32_t *always
     uint32_t always_count
-    const uint32_t *group_offsets
-    const uint32_t *group_targets
-    uint32_t groups
-    uint32_t group_total
+    Groups groups
     uint64_t bytes              # of the arrays that most lookups read
     const uint8_t *removed      # bits: bucket singles, bucket entries, listed singles, listed entries; or NULL
 

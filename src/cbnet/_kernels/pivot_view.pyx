@@ -3,27 +3,16 @@
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
-from cbnet._kernels.arrays cimport empty, pointer
+from cbnet._kernels.arrays cimport compare_words, empty, pointer
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.message_encoding cimport NUMBER, STRING, Attribute
 from cbnet._kernels.constant_pool cimport number_place, text_at, text_place
 from cbnet._kernels.symbol_table cimport find_symbol
+from cbnet._kernels.tag_sets cimport open_groups, owned_by
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.text_patterns cimport close_patterns, open_patterns
 from cbnet._kernels.word_test cimport close_constants, member_of, open_constants
-
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
-
-
-cdef int _open_members(View *view, dict arrays) except -1:
-    view.member_count = <uint32_t> len(arrays["member_keys"])
-    view.member_keys = <const uint64_t *> pointer(arrays, "member_keys", 8, 0)
-    view.member_offsets = <const uint32_t *> pointer(arrays, "member_offsets", 4, <Py_ssize_t> view.member_count + 1)
-    view.member_sets = <const uint32_t *> pointer(arrays, "member_sets", 4, 0)
-    view.member_total = <uint32_t> len(arrays["member_sets"])
-    return 0
-
 
 cdef int _open_postings(Postings *postings, dict arrays, str name) except -1:
     cdef Py_ssize_t targets = len(arrays[f"{name}_targets"])
@@ -41,7 +30,11 @@ cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
     cdef int64_t message_symbol = find_symbol(&symbols.table, "#", 1, False)
     open_constants(&view.constants, arrays)
     open_patterns(&view.patterns, &view.constants.strings, arrays)
-    _open_members(view, arrays)
+    view.member_count = <uint32_t> len(arrays["member_keys"])
+    view.member_keys = <const uint64_t *> pointer(arrays, "member_keys", 8, 0)
+    view.member_offsets = <const uint32_t *> pointer(arrays, "member_offsets", 4, <Py_ssize_t> view.member_count + 1)
+    view.member_sets = <const uint32_t *> pointer(arrays, "member_sets", 4, 0)
+    view.member_total = <uint32_t> len(arrays["member_sets"])
     view.symbols = symbols.count
     view.names = symbols.names
     view.message_symbol = symbols.count if message_symbol < 0 else <uint32_t> message_symbol
@@ -61,20 +54,12 @@ cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
     view.word_count = <uint32_t> len(arrays["words"])
     view.always = <const uint32_t *> pointer(arrays, "always", 4, 0)
     view.always_count = <uint32_t> len(arrays["always"])
-    view.groups = <uint32_t> len(arrays["group_offsets"]) - 1
-    view.group_offsets = <const uint32_t *> pointer(arrays, "group_offsets", 4, 1)
-    view.group_targets = <const uint32_t *> pointer(arrays, "group_targets", 4, 0)
-    view.group_total = <uint32_t> len(arrays["group_targets"])
+    open_groups(&view.groups, arrays)
     view.removed = NULL
-    view.bytes = _bytes_of(view)
-    return 0
-
-
-cdef uint64_t _bytes_of(const View *view) noexcept nogil:
-    """Return the size of the arrays that most lookups read."""
-    return (view.slot_count * sizeof(Slot) + <uint64_t> view.word_count * sizeof(uint64_t)
+    view.bytes = (view.slot_count * sizeof(Slot) + <uint64_t> view.word_count * sizeof(uint64_t)
             + (<uint64_t> view.bucket.entry_count + view.listed.entry_count) * sizeof(Entry)
             + (<uint64_t> view.bucket.target_count + view.listed.target_count) * sizeof(uint32_t))
+    return 0
 
 
 cdef void close_view(View *view) noexcept:
@@ -104,10 +89,6 @@ cdef uint64_t listed_word(uint64_t number, uint32_t bound) noexcept nogil:
 
 
 # --- Finding a filter
-
-cdef int _compare(const void *a, const void *b) noexcept nogil:
-    return ((<const uint64_t *> a)[0] > (<const uint64_t *> b)[0]) - ((<const uint64_t *> a)[0] < (<const uint64_t *> b)[0])
-
 
 cdef uint32_t _constant_place(const View *view, uint32_t test, object constant) except? 0xFFFFFFFF:
     """Return twice the operand of a constant, plus 1 if the table has it."""
@@ -221,7 +202,7 @@ cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests,
             return -1
         words[count] = (<uint64_t> symbol << 38) | (<uint64_t> test << 32) | (place >> 1)
         count += 1
-    qsort(words, count, sizeof(uint64_t), _compare)
+    qsort(words, count, sizeof(uint64_t), compare_words)
     return count
 
 
@@ -244,7 +225,8 @@ cdef int64_t find_filter(const View *view, const uint64_t *words, Py_ssize_t cou
 cdef bint _is_entry(const View *view, const Entry *entry, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot, uint32_t target) noexcept nogil:
     """Return whether an entry under the pivot is the filter of these words, for this target."""
     cdef uint32_t test, test_end = min((entry + 1).tests, view.word_count)
-    cdef uint32_t group, member
+    cdef uint32_t owned_count
+    cdef const uint32_t *owned
     cdef Py_ssize_t i
     if <Py_ssize_t> test_end - entry.tests != count - 1:
         return False
@@ -254,14 +236,11 @@ cdef bint _is_entry(const View *view, const Entry *entry, const uint64_t *words,
             i += 1
         if i == count:
             return False
-    if entry.target < GROUP:
-        return entry.target == target
-    group = entry.target - GROUP
-    if group < view.groups:
-        for member in range(view.group_offsets[group], min(view.group_offsets[group + 1], view.group_total)):
-            if view.group_targets[member] == target:
-                return True
-    return False
+    owned = owned_by(&view.groups, &entry.target, &owned_count)
+    i = 0
+    while i < owned_count and owned[i] != target:
+        i += 1
+    return i < owned_count
 
 
 cdef int64_t _find_in(const View *view, const Postings *postings, uint64_t before, uint32_t single, uint32_t single_end,

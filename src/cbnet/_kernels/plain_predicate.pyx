@@ -13,6 +13,7 @@ from libc.math cimport floor
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize
 from cbnet._kernels.frame_writer cimport put_bytes, put_number
 from cbnet._kernels.memory cimport resized
 from cbnet._kernels.plain_filter cimport PlainText, compared
@@ -21,7 +22,6 @@ from cbnet._kernels.test_codes cimport (
 )
 
 cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
     double PyOS_string_to_double(const char *text, char **end, object overflow) except? -1.0
 
 cdef enum:

@@ -16,15 +16,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.byte_strings cimport has_pattern
 from cbnet._kernels.constant_pool cimport text_at
+from cbnet._kernels.cover_range cimport mixed
 from cbnet._kernels.message_encoding cimport NULL_VALUE, NUMBER, STRING
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.word_test cimport Constants, set_contains
-
-cdef extern from *:
-    """
-    #define MIX 0x9E3779B97F4A7C15ULL
-    """
-    const uint64_t MIX
 
 cdef enum:
     MOST = 12
@@ -161,12 +156,6 @@ cdef struct Search:
     uint64_t slot_mask
 
 
-cdef inline uint64_t _mixed(uint64_t number) noexcept nogil:
-    number = (number + 1) * MIX
-    number ^= number >> 29
-    return number * MIX
-
-
 cdef int64_t _coverer(const Search *search, uint64_t key, int64_t row) noexcept nogil:
     """Return a survivor under a key that covers a row, or -1."""
     cdef uint32_t at = search.heads[(key ^ (key >> 32)) & search.slot_mask]
@@ -272,13 +261,13 @@ def find_covered(const uint64_t[::1] words, const int64_t[::1] offsets, const ui
     with nogil:
         for place in range(order.shape[0]):
             row = order[place]
-            base = _mixed(~<uint64_t> targets[row])
+            base = mixed(~<uint64_t> targets[row])
             count = 0
             last = 0
             for at in range(offsets[row], offsets[row + 1]):
                 if (at == offsets[row] or words[at] >> 38 != last) and count < ROOM:
                     last = words[at] >> 38
-                    symbols[count] = _mixed(last)
+                    symbols[count] = mixed(last)
                     count += 1
             found = _find(&search, base, symbols, count, row)
             covered_by[row] = found

@@ -11,57 +11,11 @@ one is filed in `tag_sets`, and the filed sets that it contains are searched: it
 
 from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
+from cbnet._kernels.byte_strings cimport MIX
 from cbnet._kernels.memory cimport zeroed
 from cbnet._kernels.tag_sets cimport Owners, Sets, clear_tag, find_subsets, open_sets, set_tag
-
-cdef extern from *:
-    """
-    #define MIX 0x9E3779B97F4A7C15ULL
-    """
-    const uint64_t MIX
-
-
-cdef int _compare(const void *left, const void *right) noexcept nogil:
-    cdef uint32_t a = (<const uint32_t *> left)[0]
-    cdef uint32_t b = (<const uint32_t *> right)[0]
-    return (a < b) - (a > b)
-
-
-cdef inline void _sort(uint32_t *tags, Py_ssize_t count) noexcept nogil:
-    cdef Py_ssize_t i, j
-    cdef uint32_t tag
-    if count > 16:
-        qsort(tags, count, sizeof(uint32_t), _compare)
-        return
-    for i in range(1, count):
-        tag = tags[i]
-        j = i
-        while j > 0 and tags[j - 1] < tag:
-            tags[j] = tags[j - 1]
-            j -= 1
-        tags[j] = tag
-
-
-def sort_sets(uint32_t[::1] tags, int64_t[::1] offsets):
-    """Sort each row in descending order and drop repeated tags, in place; return the number of tags left."""
-    cdef Py_ssize_t row, at, start, end
-    cdef Py_ssize_t kept = 0
-    with nogil:
-        start = offsets[0]
-        for row in range(offsets.shape[0] - 1):
-            end = offsets[row + 1]
-            _sort(&tags[0] + start, end - start)
-            offsets[row] = kept
-            for at in range(start, end):
-                if at == start or tags[at] != tags[at - 1]:  # read before it is overwritten: kept <= at
-                    tags[kept] = tags[at]
-                    kept += 1
-            start = end
-        offsets[offsets.shape[0] - 1] = kept
-    return kept
 
 
 def find_singles(const uint32_t[::1] tags, const int64_t[::1] offsets, int64_t[::1] singles):

@@ -18,18 +18,18 @@ frequency: the largest number of a set is its rarest, so few nodes are visited.
 A set may hold for some of up to 64 cases and not for others: its mask has a bit for each.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from cbnet._kernels.arrays cimport first_not_below
+from cbnet._kernels.byte_strings cimport MIX
+from cbnet._kernels.memory cimport resized, zeroed
 
 cdef extern from *:
     """
-    #define MIX 0x9E3779B97F4A7C15ULL
     #define NO_KEY 0xFFFFFFFFFFFFFFFFULL
     """
-    const uint64_t MIX
     const uint64_t NO_KEY
 
 cdef enum:
@@ -42,15 +42,35 @@ cdef struct Rows:
     const int32_t *numbers
 
 
-cdef struct Trie:
-    uint64_t *keys       # node << 32 | number; NO_KEY: free
-    uint32_t *targets
-    uint64_t mask        # slots - 1
-    uint64_t *values
-    uint32_t *levels
-    uint32_t nodes
-    uint32_t room        # for nodes
-    bint failed          # out of memory; everything else is as it was
+cdef class Trie:
+    cdef uint64_t *keys       # node << 32 | number; NO_KEY: free
+    cdef uint32_t *targets    # behind the keys
+    cdef uint64_t mask        # slots - 1
+    cdef uint64_t *values
+    cdef uint32_t *levels
+    cdef uint32_t nodes
+    cdef uint32_t room        # for nodes
+
+    def __cinit__(self):
+        self.keys = _new_slots(FIRST_SLOTS)
+        self.targets = <uint32_t *> (self.keys + FIRST_SLOTS)
+        self.mask = FIRST_SLOTS - 1
+        self.values = <uint64_t *> zeroed(FIRST_SLOTS, sizeof(uint64_t))
+        self.levels = <uint32_t *> zeroed(FIRST_SLOTS, sizeof(uint32_t))
+        self.nodes = 1
+        self.room = FIRST_SLOTS
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.keys)
+        PyMem_RawFree(self.values)
+        PyMem_RawFree(self.levels)
+
+
+cdef uint64_t *_new_slots(uint64_t slots) except NULL:
+    """Return free keys, with memory for as many targets behind them."""
+    cdef uint64_t *keys = <uint64_t *> resized(NULL, slots * (sizeof(uint64_t) + sizeof(uint32_t)))
+    memset(keys, 0xFF, slots * sizeof(uint64_t))
+    return keys
 
 
 cdef inline uint64_t _slot(uint64_t key) noexcept nogil:
@@ -58,7 +78,7 @@ cdef inline uint64_t _slot(uint64_t key) noexcept nogil:
     return key ^ (key >> 32)
 
 
-cdef inline uint32_t _step(const Trie *trie, uint32_t node, int32_t number) noexcept nogil:
+cdef inline uint32_t _step(Trie trie, uint32_t node, int32_t number) noexcept nogil:
     """Return the node that a number leads to, or 0."""
     cdef uint64_t key = (<uint64_t> node << 32) | <uint32_t> number
     cdef uint64_t at = _slot(key) & trie.mask
@@ -77,51 +97,39 @@ cdef inline void _put(uint64_t *keys, uint32_t *targets, uint64_t mask, uint64_t
     targets[at] = target
 
 
-cdef void _double_slots(Trie *trie) noexcept nogil:
+cdef int _double_slots(Trie trie) except -1:
     cdef uint64_t slots = (trie.mask + 1) * 2
-    cdef uint64_t *keys = <uint64_t *> PyMem_RawMalloc(slots * sizeof(uint64_t))
-    cdef uint32_t *targets = <uint32_t *> PyMem_RawMalloc(slots * sizeof(uint32_t))
+    cdef uint64_t *keys = _new_slots(slots)
+    cdef uint32_t *targets = <uint32_t *> (keys + slots)
     cdef uint64_t at
-    if keys == NULL or targets == NULL:
-        PyMem_RawFree(keys)
-        PyMem_RawFree(targets)
-        trie.failed = True
-        return
-    memset(keys, 0xFF, slots * sizeof(uint64_t))
     for at in range(trie.mask + 1):
         if trie.keys[at] != NO_KEY:
             _put(keys, targets, slots - 1, trie.keys[at], trie.targets[at])
     PyMem_RawFree(trie.keys)
-    PyMem_RawFree(trie.targets)
     trie.keys = keys
     trie.targets = targets
     trie.mask = slots - 1
+    return 0
 
 
-cdef void _double_nodes(Trie *trie) noexcept nogil:
-    cdef uint64_t *values = <uint64_t *> PyMem_RawRealloc(trie.values, <uint64_t> trie.room * 2 * sizeof(uint64_t))
-    cdef uint32_t *levels
-    if values != NULL:
-        trie.values = values
-        levels = <uint32_t *> PyMem_RawRealloc(trie.levels, <uint64_t> trie.room * 2 * sizeof(uint32_t))
-        if levels != NULL:
-            trie.levels = levels
-            trie.room *= 2
-            return
-    trie.failed = True
+cdef int _double_nodes(Trie trie) except -1:
+    trie.values = <uint64_t *> resized(trie.values, <uint64_t> trie.room * 2 * sizeof(uint64_t))
+    trie.levels = <uint32_t *> resized(trie.levels, <uint64_t> trie.room * 2 * sizeof(uint32_t))
+    trie.room *= 2
+    return 0
 
 
-cdef uint32_t _step_or_add(Trie *trie, uint32_t node, int32_t number) noexcept nogil:
-    """Return the node that a number leads to, created if there is none; 0 when out of memory."""
+cdef uint32_t _step_or_add(Trie trie, uint32_t node, int32_t number) except 0 nogil:
+    """Return the node that a number leads to, created if there is none."""
     cdef uint32_t target = _step(trie, node, number)
     if target:
         return target
     if <uint64_t> trie.nodes * 2 > trie.mask:
-        _double_slots(trie)
+        with gil:
+            _double_slots(trie)
     if trie.nodes == trie.room:
-        _double_nodes(trie)
-    if trie.failed:
-        return 0
+        with gil:
+            _double_nodes(trie)
     target = trie.nodes
     trie.nodes += 1
     trie.values[target] = 0
@@ -130,53 +138,44 @@ cdef uint32_t _step_or_add(Trie *trie, uint32_t node, int32_t number) noexcept n
     return target
 
 
-cdef uint32_t _spell(Trie *trie, const Rows *rows, int64_t row) noexcept nogil:
-    """Return the node that a row leads to, created if needed; undefined when out of memory."""
+cdef uint32_t _spell(Trie trie, const Rows *rows, int64_t row) except 0 nogil:
+    """Return the node that a row leads to, created if needed."""
     cdef uint32_t node = _step_or_add(trie, 0, rows.groups[row])
     cdef int64_t at = rows.offsets[row + 1]
-    while at > rows.offsets[row] and not trie.failed:
+    while at > rows.offsets[row]:
         at -= 1
         node = _step_or_add(trie, node, rows.numbers[at])
     return node
 
 
-cdef bint _start(Trie *trie) noexcept nogil:
-    trie.keys = <uint64_t *> PyMem_RawMalloc(FIRST_SLOTS * sizeof(uint64_t))
-    trie.targets = <uint32_t *> PyMem_RawMalloc(FIRST_SLOTS * sizeof(uint32_t))
-    trie.values = <uint64_t *> PyMem_RawCalloc(FIRST_SLOTS, sizeof(uint64_t))
-    trie.levels = <uint32_t *> PyMem_RawCalloc(FIRST_SLOTS, sizeof(uint32_t))
-    trie.mask = FIRST_SLOTS - 1
-    trie.nodes = 1
-    trie.room = FIRST_SLOTS
-    trie.failed = trie.keys == NULL or trie.targets == NULL or trie.values == NULL or trie.levels == NULL
-    if not trie.failed:
-        memset(trie.keys, 0xFF, FIRST_SLOTS * sizeof(uint64_t))
-    return not trie.failed
-
-
-cdef void _stop(Trie *trie) noexcept nogil:
-    PyMem_RawFree(trie.keys)
-    PyMem_RawFree(trie.targets)
-    PyMem_RawFree(trie.values)
-    PyMem_RawFree(trie.levels)
-
-
-cdef struct Walk:
+cdef class Walk:
     # One search: the nodes on the current path, and the next number to try from each.
-    const int32_t *numbers
-    uint32_t *nodes
-    int64_t *nexts
-    int64_t depth        # -1: at its end
+    cdef const int32_t *numbers
+    cdef uint32_t *nodes
+    cdef int64_t *nexts
+    cdef int64_t depth        # -1: at its end
+
+    def __cinit__(self, const int64_t[::1] offsets):
+        cdef int64_t longest = 0
+        cdef Py_ssize_t row
+        for row in range(offsets.shape[0] - 1):
+            longest = max(longest, offsets[row + 1] - offsets[row])
+        self.nodes = <uint32_t *> zeroed(longest + 1, sizeof(uint32_t))
+        self.nexts = <int64_t *> zeroed(longest + 1, sizeof(int64_t))
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.nodes)
+        PyMem_RawFree(self.nexts)
 
 
-cdef inline void _begin(Walk *walk, const Trie *trie, const Rows *rows, int64_t row) noexcept nogil:
+cdef inline void _begin(Walk walk, Trie trie, const Rows *rows, int64_t row) noexcept nogil:
     walk.numbers = rows.numbers + rows.offsets[row]
     walk.nodes[0] = _step(trie, 0, rows.groups[row])
     walk.nexts[0] = rows.offsets[row + 1] - rows.offsets[row] - 1
     walk.depth = 0 if walk.nodes[0] else -1
 
 
-cdef inline uint32_t _next(Walk *walk, const Trie *trie) noexcept nogil:
+cdef inline uint32_t _next(Walk walk, Trie trie) noexcept nogil:
     """Return the next node where a subset ends; 0 if there is none."""
     cdef uint32_t node
     cdef int64_t at
@@ -196,21 +195,6 @@ cdef inline uint32_t _next(Walk *walk, const Trie *trie) noexcept nogil:
     return 0
 
 
-cdef bint _start_walk(Walk *walk, const int64_t[::1] offsets) noexcept nogil:
-    cdef int64_t longest = 0
-    cdef Py_ssize_t row
-    for row in range(offsets.shape[0] - 1):
-        longest = max(longest, offsets[row + 1] - offsets[row])
-    walk.nodes = <uint32_t *> PyMem_RawMalloc((longest + 1) * sizeof(uint32_t))
-    walk.nexts = <int64_t *> PyMem_RawMalloc((longest + 1) * sizeof(int64_t))
-    return walk.nodes != NULL and walk.nexts != NULL
-
-
-cdef void _stop_walk(Walk *walk) noexcept nogil:
-    PyMem_RawFree(walk.nodes)
-    PyMem_RawFree(walk.nexts)
-
-
 cdef inline Rows _rows(const int32_t[::1] groups, const int64_t[::1] offsets, const int32_t[::1] numbers) noexcept nogil:
     cdef Rows rows
     rows.groups = &groups[0] if groups.shape[0] else NULL
@@ -227,33 +211,24 @@ def drop_covered(const int32_t[::1] groups, const int64_t[::1] offsets, const in
     order: int64[n], the rows by ascending size.
     """
     cdef Rows rows = _rows(groups, offsets, numbers)
-    cdef Trie trie
-    cdef Walk walk
+    cdef Trie trie = Trie()
+    cdef Walk walk = Walk(offsets)
     cdef Py_ssize_t place
     cdef int64_t row
     cdef uint32_t node
-    cdef bint ready
     with nogil:
-        ready = _start(&trie) & _start_walk(&walk, offsets)
-        for place in range(order.shape[0] if ready else 0):
+        for place in range(order.shape[0]):
             row = order[place]
             left[row] = masks[row]
-            _begin(&walk, &trie, &rows, row)
+            _begin(walk, trie, &rows, row)
             while left[row]:
-                node = _next(&walk, &trie)
+                node = _next(walk, trie)
                 if not node:
                     break
                 left[row] &= ~trie.values[node]
             if left[row]:
-                node = _spell(&trie, &rows, row)
-                if trie.failed:
-                    break
+                node = _spell(trie, &rows, row)
                 trie.values[node] |= left[row]
-        ready = ready and not trie.failed
-        _stop(&trie)
-        _stop_walk(&walk)
-    if not ready:
-        raise MemoryError
 
 
 def find_covered(const int32_t[::1] groups, const int64_t[::1] offsets, const int32_t[::1] numbers,
@@ -265,31 +240,22 @@ def find_covered(const int32_t[::1] groups, const int64_t[::1] offsets, const in
     """
     cdef Rows rows = _rows(groups, offsets, numbers)
     cdef Rows asked = _rows(asked_groups, asked_offsets, asked_numbers)
-    cdef Trie trie
-    cdef Walk walk
+    cdef Trie trie = Trie()
+    cdef Walk walk = Walk(asked_offsets)
     cdef Py_ssize_t row
     cdef uint32_t node
-    cdef bint ready
     with nogil:
-        ready = _start(&trie) & _start_walk(&walk, asked_offsets)
-        for row in range(groups.shape[0] if ready else 0):
-            node = _spell(&trie, &rows, row)
-            if trie.failed:
-                break
+        for row in range(groups.shape[0]):
+            node = _spell(trie, &rows, row)
             trie.values[node] |= masks[row]
-        for row in range(asked_groups.shape[0] if ready and not trie.failed else 0):
+        for row in range(asked_groups.shape[0]):
             covered[row] = 0
-            _begin(&walk, &trie, &asked, row)
-            node = _next(&walk, &trie)
+            _begin(walk, trie, &asked, row)
+            node = _next(walk, trie)
             while node:
                 if trie.levels[node] - 1 <= <uint64_t> largest[row]:
                     covered[row] |= trie.values[node]
-                node = _next(&walk, &trie)
-        ready = ready and not trie.failed
-        _stop(&trie)
-        _stop_walk(&walk)
-    if not ready:
-        raise MemoryError
+                node = _next(walk, trie)
 
 
 cdef struct Forest:
@@ -342,28 +308,24 @@ def find_tops(const int32_t[::1] groups, const int64_t[::1] offsets, const int32
     cdef Rows rows = _rows(groups, offsets, numbers)
     cdef Rows asked = _rows(asked_groups, asked_offsets, asked_numbers)
     cdef Forest forest
-    cdef Trie trie
-    cdef Walk walk
+    cdef Trie trie = Trie()
+    cdef Walk walk = Walk(asked_offsets)
     cdef Py_ssize_t row
     cdef int64_t found, first, end, own
     cdef uint32_t node
-    cdef bint ready
     forest.minima = &minima[0, 0] if minima.shape[0] else NULL
     forest.places = minima.shape[1]
     with nogil:
-        ready = _start(&trie) & _start_walk(&walk, asked_offsets)
-        for row in range(offsets.shape[0] - 1 if ready else 0):
-            node = _spell(&trie, &rows, row)
-            if trie.failed:
-                break
+        for row in range(offsets.shape[0] - 1):
+            node = _spell(trie, &rows, row)
             trie.values[node] = row + 1
-        for row in range(asked_offsets.shape[0] - 1 if ready and not trie.failed else 0):
+        for row in range(asked_offsets.shape[0] - 1):
             firsts[row] = lasts[row] = -1
             own = asked_place_offsets[row]
             for found in range(own, asked_place_offsets[row + 1]):
                 tops[found] = -1
-            _begin(&walk, &trie, &asked, row)
-            node = _next(&walk, &trie)
+            _begin(walk, trie, &asked, row)
+            node = _next(walk, trie)
             while node:
                 found = trie.values[node] - 1
                 first = place_offsets[found]
@@ -374,31 +336,18 @@ def find_tops(const int32_t[::1] groups, const int64_t[::1] offsets, const int32
                     lasts[row] = max(lasts[row], places[end - 1])
                     _raise_tops(&forest, &places[0] + first, end - first, &asked_places[0] + own,
                                 asked_place_offsets[row + 1] - own, &tops[0] + own)
-                node = _next(&walk, &trie)
-        ready = ready and not trie.failed
-        _stop(&trie)
-        _stop_walk(&walk)
-    if not ready:
-        raise MemoryError
+                node = _next(walk, trie)
 
 
 def number_rows(const int32_t[::1] groups, const int64_t[::1] offsets, const int32_t[::1] numbers, int64_t[::1] firsts):
     """Write for each row the first row of its group that is equal: int64[n]. The arrays are as in `drop_covered`."""
     cdef Rows rows = _rows(groups, offsets, numbers)
-    cdef Trie trie
+    cdef Trie trie = Trie()
     cdef Py_ssize_t row
     cdef uint32_t node
-    cdef bint ready
     with nogil:
-        ready = _start(&trie)
-        for row in range(groups.shape[0] if ready else 0):
-            node = _spell(&trie, &rows, row)
-            if trie.failed:
-                break
+        for row in range(groups.shape[0]):
+            node = _spell(trie, &rows, row)
             if not trie.values[node]:
                 trie.values[node] = row + 1
             firsts[row] = trie.values[node] - 1
-        ready = ready and not trie.failed
-        _stop(&trie)
-    if not ready:
-        raise MemoryError

@@ -2,13 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from cbnet._kernels.byte_strings cimport equal_bytes, hash_bytes
-
-cdef extern from *:
-    """
-    #define MIX 0x9E3779B97F4A7C15ULL
-    """
-    const uint64_t MIX
+from cbnet._kernels.byte_strings cimport MIX, equal_bytes, hash_bytes
 
 cdef struct SymbolTable:   # see `Symbols`
     const uint8_t *data

@@ -2,12 +2,8 @@
 
 from cpython.mem cimport PyMem_RawFree
 
-from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize, hash_bytes
 from cbnet._kernels.memory cimport zeroed
-
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
-
 
 cdef class Symbols:
     """The symbol of each name and tag: an open hash table over texts.

@@ -72,4 +72,3 @@ cdef class TagMatcher:
     cdef uint64_t _bound(self, const uint32_t *owners, int64_t count, const Union *union) noexcept nogil
     cdef bint _deliver(self, State *state, const uint32_t *owners, int64_t count, const Union *union,
                        Found *found) noexcept nogil
-    cdef int _make_room(self, uint64_t bound) except -1

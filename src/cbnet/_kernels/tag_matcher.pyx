@@ -7,7 +7,7 @@ A batch is matched in two passes. The first finds the owners of all messages, wh
 targets; then the result array is allocated, and the second pass fills it.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.mem cimport PyMem_RawFree
 from libc.string cimport memcpy
 
 import numpy
@@ -16,7 +16,7 @@ from cbnet._kernels.arrays cimport empty, pointer
 from cbnet._kernels.memory cimport resized, zeroed
 from cbnet._kernels.message_encoding cimport TAG, Batch
 from cbnet._kernels.tag_sets cimport (
-    Sets, add_owned, clear_tag, find_subsets, has_tag, open_groups, open_sets, owned_count, set_tag,
+    Sets, add_owned, clear_tag, find_subsets, has_tag, open_groups, open_sets, owned_by, set_tag,
 )
 from cbnet._kernels.target_set cimport add_target, close_targets, labels_of, open_targets, take_targets
 
@@ -191,9 +191,11 @@ cdef class TagMatcher:
     cdef uint64_t _bound(self, const uint32_t *owners, int64_t count, const Union *union) noexcept nogil:
         """Return an upper bound of the number of targets of a message."""
         cdef uint64_t bound = union.count
+        cdef uint32_t owned
         cdef int64_t i
         for i in range(count):
-            bound += owned_count(&self.groups, owners[i])
+            owned_by(&self.groups, owners + i, &owned)
+            bound += owned
         return min(bound, <uint64_t> self.targets)
 
     cdef bint _deliver(self, State *state, const uint32_t *owners, int64_t count, const Union *union,
@@ -222,6 +224,7 @@ cdef class TagMatcher:
         """
         cdef const Union *union
         cdef Found found
+        cdef int64_t bound
         cdef Batch batch = self.encoder.batch
         if not self.encoder.encode_alone(message):
             return None
@@ -230,7 +233,10 @@ cdef class TagMatcher:
         if not self._find(&self.own, batch.attributes, <uint32_t> batch.used, self.unions.tags, &self.owners):
             raise MemoryError
         union = self.unions.prepared(self.own.message.mask)
-        self._make_room(self._bound(self.owners.items, self.owners.used, union))
+        bound = <int64_t> self._bound(self.owners.items, self.owners.used, union) + SLACK
+        if self.found.room < bound:
+            self.found.targets = <uint32_t *> resized(self.found.targets, bound * sizeof(uint32_t))
+            self.found.room = bound
         self.found.used = 0
         if not self._deliver(&self.own, self.owners.items, self.owners.used, union, &self.found):
             raise MemoryError
@@ -242,17 +248,6 @@ cdef class TagMatcher:
         PyMem_RawFree(self.found.targets)
         self.found = found
         return answer
-
-    cdef int _make_room(self, uint64_t bound) except -1:
-        """Reserve memory for a message's targets."""
-        if self.found.room < <int64_t> bound + SLACK:
-            PyMem_RawFree(self.found.targets)
-            self.found.room = <int64_t> bound + SLACK
-            self.found.targets = <uint32_t *> PyMem_RawCalloc(self.found.room, sizeof(uint32_t))
-            if self.found.targets == NULL:
-                self.found.room = 0
-                raise MemoryError
-        return 0
 
     def match_batch(self, Batch batch, Py_ssize_t first, Py_ssize_t end):
         """Match messages `first` to `end`; return offsets, targets and the number of entries read.

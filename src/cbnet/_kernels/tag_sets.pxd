@@ -22,7 +22,7 @@ Invariant: whatever the arrays contain, nothing outside them is read.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from cbnet._kernels.target_set cimport TargetSet
+from cbnet._kernels.target_set cimport TargetSet, add_target
 
 cdef extern from *:
     """
@@ -46,8 +46,31 @@ cdef struct Owners:
     int64_t touched        # entries read
 
 cdef int open_groups(Groups *groups, dict arrays) except -1
-cdef uint32_t owned_count(const Groups *groups, uint32_t owner) noexcept nogil
-cdef void add_owned(const Groups *groups, uint32_t owner, TargetSet *targets) noexcept nogil
+
+cdef inline const uint32_t *owned_by(const Groups *groups, const uint32_t *owner, uint32_t *count) noexcept nogil:
+    """Return the targets of an owner, and their number."""
+    cdef uint32_t group, end
+    count[0] = 1
+    if owner[0] < GROUP:
+        return owner
+    count[0] = 0
+    group = owner[0] - GROUP
+    if group < groups.count:
+        end = min(groups.offsets[group + 1], groups.target_count)
+        if groups.offsets[group] < end:
+            count[0] = end - groups.offsets[group]
+            return groups.targets + groups.offsets[group]
+    return groups.targets
+
+cdef void add_group(const Groups *groups, uint32_t owner, TargetSet *targets) noexcept nogil
+
+cdef inline void add_owned(const Groups *groups, uint32_t owner, TargetSet *targets) noexcept nogil:
+    """Add the targets of an owner to a set."""
+    if owner >= GROUP:
+        add_group(groups, owner, targets)
+    elif owner < targets.total:
+        add_target(targets, owner)
+
 cdef bint append_owner(Owners *owners, uint32_t owner) noexcept nogil
 
 cdef struct Sets:

@@ -16,34 +16,13 @@ cdef int open_groups(Groups *groups, dict arrays) except -1:
     return 0
 
 
-cdef inline uint32_t _members(const Groups *groups, uint32_t owner, uint32_t *first) noexcept nogil:
-    """Return the number of targets of a group, and their offset."""
-    cdef uint32_t end
-    owner -= GROUP
-    if owner >= groups.count:
-        return 0
-    end = min(groups.offsets[owner + 1], groups.target_count)
-    first[0] = min(groups.offsets[owner], end)
-    return end - first[0]
-
-
-cdef uint32_t owned_count(const Groups *groups, uint32_t owner) noexcept nogil:
-    """Return the number of targets of an owner."""
-    cdef uint32_t first
-    return 1 if owner < GROUP else _members(groups, owner, &first)
-
-
-cdef void add_owned(const Groups *groups, uint32_t owner, TargetSet *targets) noexcept nogil:
-    """Add the targets of an owner to a set."""
-    cdef uint32_t at, end, first
-    if owner < GROUP:
-        if owner < targets.total:
-            add_target(targets, owner)
-        return
-    end = _members(groups, owner, &first)
-    for at in range(first, first + end):
-        if groups.targets[at] < targets.total:
-            add_target(targets, groups.targets[at])
+cdef void add_group(const Groups *groups, uint32_t owner, TargetSet *targets) noexcept nogil:
+    """Add the targets of a group to a set."""
+    cdef uint32_t at, count
+    cdef const uint32_t *owned = owned_by(groups, &owner, &count)
+    for at in range(count):
+        if owned[at] < targets.total:
+            add_target(targets, owned[at])
 
 
 cdef bint append_owner(Owners *owners, uint32_t owner) noexcept nogil:

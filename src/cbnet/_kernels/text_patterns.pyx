@@ -1,12 +1,12 @@
 """Search for the prefixes, suffixes and substrings of a text; `text_patterns.pxd` draws the arrays."""
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 
 from cbnet._kernels.arrays cimport pointer
 from cbnet._kernels.constant_pool cimport (
     Texts, begins, close_pool, filter_bit, last_not_above, open_directory, text_at,
 )
-from cbnet._kernels.memory cimport resized
+from cbnet._kernels.memory cimport enlarge, resized
 from cbnet._kernels.test_codes cimport *
 
 cdef enum:
@@ -83,13 +83,8 @@ cdef bint find_patterns(const Patterns *patterns, const char *text, uint32_t len
 
 
 cdef bint _append(Hits *hits, uint32_t test, uint32_t number) noexcept nogil:
-    cdef void *larger
-    if hits.count == hits.room:
-        larger = PyMem_RawRealloc(hits.items, (2 * <size_t> hits.room + 64) * sizeof(uint64_t))
-        if larger == NULL:
-            return False
-        hits.items = <uint64_t *> larger
-        hits.room = 2 * hits.room + 64
+    if hits.count == hits.room and not enlarge(<void **> &hits.items, &hits.room, sizeof(uint64_t)):
+        return False
     hits.items[hits.count] = <uint64_t> test << 32 | number
     hits.count += 1
     return True

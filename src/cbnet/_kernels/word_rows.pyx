@@ -4,21 +4,27 @@
     becomes  3 7   │ 5 │ 2 9           offsets 0 2 3 5
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
+from cbnet._kernels.arrays cimport compare_words
 
-cdef int _compare(const void *left, const void *right) noexcept nogil:
-    cdef uint64_t a = (<const uint64_t *> left)[0]
-    cdef uint64_t b = (<const uint64_t *> right)[0]
+ctypedef fused Word:
+    uint32_t
+    uint64_t
+
+
+cdef int _compare_short(const void *left, const void *right) noexcept nogil:
+    cdef uint32_t a = (<const uint32_t *> left)[0]
+    cdef uint32_t b = (<const uint32_t *> right)[0]
     return (a > b) - (a < b)
 
 
-cdef inline void _sort(uint64_t *words, Py_ssize_t count) noexcept nogil:
+cdef inline void _sort(Word *words, Py_ssize_t count) noexcept nogil:
     cdef Py_ssize_t i, j
-    cdef uint64_t word
+    cdef Word word
     if count > 16:
-        qsort(words, count, sizeof(uint64_t), _compare)
+        qsort(words, count, sizeof(Word), compare_words if Word is uint64_t else _compare_short)
         return
     for i in range(1, count):
         word = words[i]
@@ -29,10 +35,10 @@ cdef inline void _sort(uint64_t *words, Py_ssize_t count) noexcept nogil:
         words[j] = word
 
 
-def sort_rows(uint64_t[::1] words, int64_t[::1] offsets):
+def sort_rows(Word[::1] words, int64_t[::1] offsets):
     """Sort each row and drop its repeated words, in place; return the number of words left.
 
-    words: uint64[c], offsets: int64[n+1], both rewritten.
+    words: uint32[c] or uint64[c], offsets: int64[n+1], both rewritten.
     """
     cdef Py_ssize_t row, i, start, end
     cdef Py_ssize_t kept = 0

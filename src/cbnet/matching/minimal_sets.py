@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from cbnet._kernels import set_minimal as kernel
 from cbnet._kernels import set_trie
+from cbnet._kernels.word_rows import sort_rows
 from cbnet.errors import InputError, LimitError
 from cbnet.matching.engines.tag_table import set_arrays
 from cbnet.matching.storage.columns import Array, offsets_of, run_items
@@ -124,7 +125,7 @@ def minimal(sets: pa.Array | pa.ChunkedArray, groups: pa.Array | pa.ChunkedArray
     empty = np.flatnonzero(np.diff(offsets) == 0)
     if len(empty):  # every set contains it
         return cast("Array", empty[:1])
-    kernel.sort_sets(tags, offsets)
+    _sort_falling(tags, offsets)
     singles = np.full(count, -1, np.int64)
     kernel.find_singles(tags, offsets, singles)
     rows = _candidates(tags, offsets, singles >= 0)
@@ -175,9 +176,16 @@ def one_group(sets: TagSets) -> Tags:
 def encode_sets(sets: pa.Array | pa.ChunkedArray) -> TagSets:
     """Return lists of strings or ints as sets of tags that are numbered by falling frequency."""
     tags, offsets, _ = _numbered(sets, None)
-    size = kernel.sort_sets(tags, offsets)
+    size = _sort_falling(tags, offsets)
     last = np.repeat(offsets[:-1] + offsets[1:] - 1, np.diff(offsets))  # the kernel's rows fall
     return TagSets(offsets, tags[last - np.arange(size)].astype(np.int32))
+
+
+def _sort_falling(tags: Array, offsets: Array) -> int:
+    """Sort each row in descending order and drop repeated tags, in place; return the number of tags left."""
+    size = sort_rows(np.invert(tags, out=tags), offsets)
+    np.invert(tags, out=tags)
+    return size
 
 
 def _candidates(tags: Array, offsets: Array, is_single: Array) -> Array:
