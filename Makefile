@@ -15,9 +15,9 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(if $(wildcard .venv/dev),.venv/dev,.venv/demo)
 	@$(BIN)/cbnet demo
 
-# Three processes on two cores: many tests wait for routers and clocks.
+# Four processes on two cores: many tests wait for routers and clocks.
 test: .venv/dev .venv/spark.jsa
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 10
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 10
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

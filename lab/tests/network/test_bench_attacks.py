@@ -10,7 +10,7 @@ from cbnet_lab.faults.attacks.attacks import ATTACKS
 from cbnet_lab.faults.attacks.trial import AttackTrial
 
 pytestmark = pytest.mark.long
-SECONDS = 0.5
+SECONDS = 0.3
 
 
 @pytest.fixture(scope="module")

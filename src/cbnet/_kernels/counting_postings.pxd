@@ -8,7 +8,7 @@ per type and operator, each with a range of constraints sorted by their constant
     operands         │ 5 20 350 │ 0 3 50 200 │ …  uint32: ranks of numbers, for the first kinds
 
 The value 10 satisfies `<` from 20 on and `>` up to 3. The nodes and entries of the tries of strings are
-drawn in `engines.constraint_index`, the selectivity table in `engines.selectivity_table`.
+drawn in `engines.constraint_index`, the selectivity table in `engines.counting`.
 
 Right side, from constraints to filters and interfaces:
 

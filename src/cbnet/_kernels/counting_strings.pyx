@@ -1,6 +1,6 @@
 """The string index: a ternary search trie finds the constraints that a string satisfies [2002 §4.2].
 
-It is drawn in `engines.string_index`. A trie is laid out in preorder: a node, then its continuations,
+It is drawn in `engines.constraint_index`. A trie is laid out in preorder: a node, then its continuations,
 then the smaller and the larger siblings. The tree of bytes at one depth has the byte of the median string
 at its root, so that a search turns sideways at most log2(strings) times.
 

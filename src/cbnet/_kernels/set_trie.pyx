@@ -260,7 +260,7 @@ def find_covered(const int32_t[::1] groups, const int64_t[::1] offsets, const in
 
 cdef struct Forest:
     # the preorder position of the parent of each position, and running minima of it; see
-    # `topology.trees.common_ancestors`
+    # `topology.common_ancestors`
     const int32_t *minima    # [levels, places]
     int64_t places
 

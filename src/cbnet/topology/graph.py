@@ -9,7 +9,7 @@ Stored in rows, the neighbours of a node side by side:
 
 Ids go from 0 to n - 1 in the order of the names: numbers by value, then strings by code point. So where
 ties are broken by the smallest id, users see the smallest name. Weights are integers: decimal ones are
-multiplied by a power of ten, `scale` (see `weight_scaling`); a length in the user's unit is a distance over `scale`.
+multiplied by a power of ten, `scale` (see `edges`); a length in the user's unit is a distance over `scale`.
 The sum of all weights is less than 2**53: distances are exact, as ints and as floats.
 
 A graph need not be connected; `topology` requires it of specifications and files.
