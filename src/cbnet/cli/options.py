@@ -132,7 +132,7 @@ SCHEME = option(
 )  # fmt: skip
 TREES = option(None, "K", "Number of trees of the scheme multitree.", shown="1", least=1, most=64)
 COMMIT = option(
-    None, "UNIT", "What takes one of several trees: publisher (its messages stay in order) or message.",
+    None, "UNIT", "What chooses one of several trees: each publisher (its messages stay in order) or each message.",
     shown="publisher",
 )  # fmt: skip
 GRAPH = "Graph file, or a generator such as powerlaw:200."

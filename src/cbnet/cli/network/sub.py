@@ -57,7 +57,7 @@ def sub(
     max_messages: int | None = _limit("--max-messages"),
     max_bytes: int | None = _limit("--max-bytes"),
     max_age: float | None = _limit("--max-age"),
-    drop_oldest: bool = flag("Beyond a limit, drop the oldest, and do not refuse new.", panel=_DURABLE),
+    drop_oldest: bool = flag("At a limit, drop the oldest messages instead of refusing new ones.", panel=_DURABLE),
     max_deliveries: int | None = _limit("--max-deliveries"),
     dead_letter: str | None = dead_letter_option("none, or that of an existing subscription", _DURABLE),
     group: str | None = option(None, "NAME", "Queue group: each message goes to one of its members.", shown="none"),

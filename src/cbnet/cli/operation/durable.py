@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def list_(json: bool = JSON, *, connection: ConnectionOptions) -> None:
     """List the durable subscriptions of routers and their histories, and other routers that have some.
 
-    Those of all accounts need the right `watch` or `manage`.
+    To list those of all accounts, you need the right `watch` or `manage`.
 
     Example: cbnet durable list --router 127.0.0.1:4001
     """
@@ -59,7 +59,7 @@ def limit(
 ) -> None:
     """Change limits of a durable subscription of a router, for the next messages.
 
-    That of another account needs the right `manage`, and its name as a confirmation.
+    For another account's subscription, you need the right `manage`, and must confirm with its name.
 
     Example: cbnet durable limit billing --max-messages 10000 --drop-oldest
     """
@@ -97,7 +97,7 @@ def remove(
 ) -> None:
     """Remove a durable subscription of a router, with the messages that it keeps. Needs its name as a confirmation.
 
-    That of another account needs the right `manage`.
+    For another account's subscription, you need the right `manage`.
 
     Example: cbnet durable remove billing --confirm billing
     """
@@ -186,7 +186,7 @@ def _print_report(client: Client, *, json: bool) -> None:
 
 
 def _print_accounts(accounts: Sequence[AccountField], router: str) -> None:
-    """Print what the subscriptions of accounts keep, of their quotas, unless no account has quotas."""
+    """Print how much of its quotas each account uses; print nothing if no account has quotas."""
     rows = [
         (
             each.account + ("" if each.ends_in is None else f" (removed, ends in {_days(each.ends_in)})"),

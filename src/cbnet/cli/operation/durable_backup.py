@@ -35,7 +35,7 @@ def restore(
 ) -> None:
     """Restore a backup as the journal of a router, on its machine, before the router is started.
 
-    What was stored after the backup is lost, which subscribers learn; what was acknowledged is delivered again.
+    Messages stored after the backup are lost, and reported as lost; messages acknowledged after it are delivered again.
 
     Example: cbnet durable restore journal.old/backups/monday.sqlite journal
     """

@@ -26,7 +26,7 @@ def peek(
 ) -> None:
     """Print messages that a durable subscription of a router keeps, oldest first; they are not acknowledged.
 
-    Those of another account need the right `manage`.
+    For another account's messages, you need the right `manage`.
 
     Example: cbnet durable peek failed 'invoice > 5' --count 3
     """
@@ -58,7 +58,7 @@ def move(
 ) -> None:
     """Move messages of a durable subscription to another one of the same router and account.
 
-    Dead letters lose the attribute that marks them. Those of another account need the right `manage`, and the name of
+    Dead letters lose the attribute that marks them. For another account's, you need the right `manage`, and the name of
     the first durable subscription as a confirmation.
 
     Example: cbnet durable move failed billing
@@ -86,7 +86,7 @@ def purge(
 ) -> None:
     """Remove messages of a durable subscription of a router. Needs its name as a confirmation.
 
-    That of another account needs the right `manage`.
+    For another account's subscription, you need the right `manage`.
 
     Example: cbnet durable purge billing 'invoice < 5' --confirm billing
     """

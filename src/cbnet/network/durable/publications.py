@@ -1,4 +1,4 @@
-"""Messages of this router's clients that homes must store before their publishers are answered.
+"""Messages of this router's clients that homes must store before their publishers get a receipt.
 
     DurablePublish ──► packet along the tree ──► Stored by each home ──► DurablePublished
                           ▲        │

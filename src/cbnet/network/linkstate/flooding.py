@@ -7,8 +7,9 @@ lacks (`RecordRequest`). A further summary replaces the one before.
 There are two kinds of records, links and homes, with the same rules for versions, requests and the owner's own record.
 They differ in how a record is stored, in the neighbours from which it is accepted, and in what follows.
 
-Where records must be signed, those that are not are neither stored nor forwarded, and a router believes only a record
-itself: what others merely announce of its own record is requested first, and supersedes nothing.
+Where records must be signed, those that are not are neither stored nor forwarded, and a router acts only on a record
+itself. If others merely announce a version of its own record, it requests that record first, and supersedes nothing
+until it arrives.
 """
 
 from __future__ import annotations

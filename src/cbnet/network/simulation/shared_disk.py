@@ -4,8 +4,8 @@
 
 The database performs a transaction only for the router that took the home last (`is_fenced`), and each once. A router
 that is killed or suspended has perhaps sent a request that is performed later, and gets no answer, or a late one. A
-transaction that was sent over a connection that is cut arrives when the connection is mended; some of a router that is
-suspended have not left it, and arrive when it goes on.
+transaction sent over a cut connection arrives when the connection is restored. A suspended router may still hold
+transactions that it has not sent; they arrive when it resumes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Journal of a home that several routers may hold: a thread takes the home, and takes it again after it was lost.
+"""Journal of a home that several routers may hold: takeover by lease, in a thread, again whenever it was lost.
 
     stands by ──► taken: content recovered, a journal thread ──► fenced, or released by the router ──► stands by
 
