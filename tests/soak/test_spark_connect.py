@@ -99,7 +99,7 @@ def test_job_runs_under_connect_into_a_new_folder(outcomes, folder):
     assert code == 2, err
     summary = json.loads(out)
     assert (summary["records"], summary["matches"], summary["rules"]) == (3, 3, 2)
-    assert summary["rejected"] == {"a value is missing": 1}
+    assert summary["rejected"] == {"expected a name in double quotes": 1}  # as `cbnet match` says
     assert {path.name for path in (folder / "out").iterdir()} == {"matches", "counts", "rejected"}
     code, _, err = outcomes["again"]
     assert (code, "already exists" in err) == (1, True)

@@ -9,6 +9,7 @@ and withdrawn from the announcements in slices, with other work served in betwee
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
@@ -101,17 +102,25 @@ class Subscriptions:
     def set_in_steps(
         self, subscriber: Subscriber, id: int, filters: Iterable[bytes], group: GroupKey | None = None
     ) -> Iterator[None]:  # fmt: skip
-        """Do the same in steps of some milliseconds; filters are removed after all new ones were added."""
+        """Do the same in steps of some milliseconds; filters are removed after all new ones were added.
+
+        Members of a queue group join and leave in one step: in between, messages would go to two members, or to none.
+        The new filters count from the first step on, so that quotas hold for the other links of an account.
+        """
+        step = STEP
         if isinstance(subscriber, int):
             self.fib.unlisten(subscriber, id)
+            if group is not None or self.fib.groups.key(subscriber, id) is not None:
+                step = sys.maxsize
         before = dict.fromkeys(self.fib.local_filters(subscriber, id))
         after = dict.fromkeys(filters)
         new = [encoded for encoded in after if encoded not in before]
         old = [encoded for encoded in before if encoded not in after]
-        while len(new) + len(old) > STEP:
-            self._change(subscriber, id, new[:STEP], () if new else old[:STEP])
-            old = old if new else old[STEP:]
-            new = new[STEP:]
+        self._loads[subscriber] = self._loads.get(subscriber, NO_LOAD).plus(filter_load(new))
+        while len(new) + len(old) > step:
+            self._change(subscriber, id, new[:step], () if new else old[:step])
+            old = old if new else old[step:]
+            new = new[step:]
             yield
         self._change(subscriber, id, new, old)
         if isinstance(subscriber, int) and self.fib.groups.key(subscriber, id) != group:
@@ -119,10 +128,14 @@ class Subscriptions:
 
     def change(self, subscriber: Subscriber, id: int, added: Collection[Filter], removed: Collection[Filter]) -> None:
         """Add new filters, in canonical form, to a subscription, and remove existing ones."""
-        self._change(subscriber, id, [*map(filter_to_bytes, added)], [*map(filter_to_bytes, removed)])
+        new = [*map(filter_to_bytes, added)]
+        self._loads[subscriber] = self._loads.get(subscriber, NO_LOAD).plus(filter_load(new))
+        self._change(subscriber, id, new, [*map(filter_to_bytes, removed)])
 
     def _change(self, subscriber: Subscriber, id: int, new: Collection[bytes], old: Collection[bytes]) -> None:
-        self._loads[subscriber] = self._loads.get(subscriber, NO_LOAD).plus(filter_load(new)).minus(filter_load(old))
+        """Add filters that are counted in the load, and remove others."""
+        if old:
+            self._loads[subscriber] = self._loads[subscriber].minus(filter_load(old))
         self.fib.change(subscriber, id, new, old)
         self._announce(_source(subscriber), new, old)
 
@@ -132,7 +145,8 @@ class Subscriptions:
 
     def remove_in_steps(self, link: int, id: int) -> Iterator[None]:
         """Remove a subscription of a client in steps of some milliseconds."""
-        while len(filters := self.fib.local_filters(link, id)) > STEP:
+        is_grouped = self.fib.groups.key(link, id) is not None  # a member leaves in one step
+        while not is_grouped and len(filters := self.fib.local_filters(link, id)) > STEP:
             self._change(link, id, (), filters[-STEP:])
             yield
         self.remove(link, id)

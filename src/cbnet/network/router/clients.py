@@ -34,6 +34,7 @@ from cbnet.network.security.rights import ALL_RIGHTS, Denied
 
 Handler: TypeAlias = Callable[[Link, Any], None]
 MAX_CLIENT_SUBSCRIPTIONS = 100_000  # and as many offers
+_SHORTEST_WAIT: Final = 0.001  # seconds: 0 would be no wait at all
 _REFERENCES: Final = ("number", "id", "sequence")  # members of which a frame has one, which its answer repeats
 _DENIALS: Final[Mapping[type[frames.Frame], Denial]] = {
     frames.Subscribe: Denial.SUBSCRIBE,
@@ -162,8 +163,9 @@ class ClientHandler:
     ) -> Iterator[None]:  # fmt: skip
         """Register a subscription or an offer that was checked, in steps, and answer."""
         self._confirmations.cancel(link.id, kind, frame.id)
+        began = self._context.now
         yield from self._registered[kind].set_in_steps(link.id, frame.id, filters, group)
-        self._answer(link, frame, kind, filters)
+        self._answer(link, frame, kind, filters, began)
 
     def _remove(self, link: Link, kind: int, id: int, answer: frames.Frame) -> Iterator[None]:
         """Remove a subscription or an offer, in steps, and answer."""
@@ -171,11 +173,17 @@ class ClientHandler:
         yield from self._registered[kind].remove_in_steps(link.id, id)
         self._context.outbox.send(link.id, answer)
 
-    def _answer(self, link: Link, frame: RegistrationFrame, kind: int, filters: Collection[bytes]) -> None:
-        """Confirm a subscription or an offer: at once, or when every router that must know it has it."""
+    def _answer(
+        self, link: Link, frame: RegistrationFrame, kind: int, filters: Collection[bytes], began: float | None = None
+    ) -> None:  # fmt: skip
+        """Confirm a subscription or an offer: at once, or when every router that must know it has it.
+
+        began: when the client's wait began, if not now.
+        """
         self._confirmations.cancel(link.id, kind, frame.id)
         if frame.wait:
-            self._confirmations.wait(link.id, frame.id, kind, filters, frame.wait)
+            waited = 0.0 if began is None else self._context.now - began
+            self._confirmations.wait(link.id, frame.id, kind, filters, max(frame.wait - waited, _SHORTEST_WAIT))
         else:
             self._context.outbox.send(link.id, CONFIRMATION_FRAMES[kind](frame.id, False, 1, []))
 

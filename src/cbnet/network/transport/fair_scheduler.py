@@ -72,6 +72,7 @@ _SLOW: frozenset[type[Frame]] = frozenset({
 })  # fmt: skip
 _MANY_FILTERS: Final = 8  # with conditions, which take a millisecond, of an announcement that is processed alone
 _ANNOUNCING: Final = 0.01  # seconds in which neighbours handle some announcements
+_CONGESTED: Final = 1.0  # seconds for which a step waits at most until neighbours have handled others' announcements
 _READING: Final = 0.05  # seconds between two looks whether a thread has read a predicate
 _PACKET = frame_number(Packet)
 _PACKETS = {_PACKET, frame_number(PacketRun)}
@@ -107,7 +108,7 @@ class FairScheduler:
         self._paused: dict[str, float] = {}  # payer -> end of its pause
         self._reading = asyncio.Lock()  # held while a thread reads a predicate
         self._readers: set[str] = set()  # payers for whom it reads, or will
-        self._in_steps: set[Connection] = set()  # whose last frame has steps left
+        self._in_steps: dict[Connection, float] = {}  # whose last frame has steps left: time of the latest one
         self._read_ahead: dict[Connection, asyncio.Task[None]] = {}  # until the frame of the predicate is processed
         self._loop = asyncio.get_running_loop()
 
@@ -144,7 +145,7 @@ class FairScheduler:
         """Discard the queued frames of a connection."""
         self._waiting.pop(connection, None)
         self._read_ahead.pop(connection, None)
-        self._in_steps.discard(connection)
+        self._in_steps.pop(connection, None)
 
     # --- turns
 
@@ -171,7 +172,8 @@ class FairScheduler:
             batch = _NOTHING
             if link.steps is not None:
                 is_slow = True
-                pause = max(self._pause(connection), _ANNOUNCING if self._processor.is_announcing else 0.0)
+                is_congested = self._processor.is_announcing and now - self._in_steps.get(connection, 0.0) < _CONGESTED
+                pause = max(self._pause(connection), _ANNOUNCING if is_congested else 0.0)
                 if pause > 0:
                     self._wait(connection, data, at, pause)
                     return
@@ -210,7 +212,9 @@ class FairScheduler:
                 at = batch.end
             if not self._processor.process(connection, batch.frames):
                 return
-            (self._in_steps.discard if link.steps is None else self._in_steps.add)(connection)
+            self._in_steps.pop(connection, None)
+            if link.steps is not None:
+                self._in_steps[connection] = self._loop.time()
             if batch.error:
                 self._processor.failed(connection, batch.error)
                 return
@@ -226,7 +230,9 @@ class FairScheduler:
     def _must_wait(self, link: Link, frames: list[Frame]) -> bool:
         """Return whether a frame has a long predicate while another frame of its payer has steps left."""
         is_long = len(getattr(frames[0], "predicate", "")) >= LONG
-        return is_long and any(each.link.payer == link.payer for each in self._in_steps)
+        return is_long and any(
+            each.link.steps is not None and each.link.payer == link.payer for each in self._in_steps
+        )  # fmt: skip
 
     def _begin_reading(self, connection: Connection, frames: list[Frame]) -> bool:
         """Return whether a frame has a long predicate; if so, let a thread read it."""

@@ -151,7 +151,7 @@ def _load(reader: Any, paths: str | list[str], of: MessageFormat, schema: Struct
 
 def _with_columns(lines: DataFrame, schema: StructType, options: Mapping[str, str], *others: str) -> DataFrame:
     """Return other columns, those of a schema in JSON values, and the values themselves as lines."""
-    parsed = F.from_json(F.col("value"), schema, {**options}).alias("columns")
+    parsed = F.from_json(F.col("value"), schema, {**options} or None).alias("columns")  # Connect refuses empty options
     return lines.select(*others, parsed, F.col("value").alias(LINE)).select(*others, "columns.*", LINE)
 
 

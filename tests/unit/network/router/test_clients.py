@@ -222,3 +222,38 @@ def test_offers_are_added_and_removed_in_steps():
     assert len(stepped(new, OfferFrame(7, " or ".join(MANY), 0))) == 3
     assert len(stepped(new, Withdraw(7))) == 3
     assert len(new.router.offer_fib) == 0
+
+
+def test_a_member_of_a_queue_group_joins_and_leaves_in_one_step():
+    new = alone()
+    other = " or ".join(f"y = {n}" for n in range(2 * STEP))
+    for predicate in (" or ".join(MANY), other):
+        assert len(stepped(new, Subscribe(7, predicate, 0, group="workers"))) == 1
+    assert len(stepped(new, Subscribe(7, other + " or y = -1", 0))) == 1  # leaves the group
+    assert len(stepped(new, Subscribe(7, " or ".join(MANY), 0, group="workers"))) == 1
+    assert len(stepped(new, Unsubscribe(7))) == 1
+    assert len(new.router.fib) == 0
+
+
+def test_filters_count_for_quotas_from_the_first_step_on():
+    new = alone()
+    new.router.received_all(1, [Subscribe(7, " or ".join(MANY), 0)], new.now, in_steps=True)
+    assert filters(new) == STEP
+    assert new.router.subscriptions.load([1]).filters == len(MANY)
+    while new.router.links.get(1).steps is not None:
+        new.router.received_all(1, [], new.now, in_steps=True)
+    assert new.router.subscriptions.load([1]).filters == len(MANY)
+    stepped(new, Unsubscribe(7))
+    assert new.router.subscriptions.load([1]) == (0, 0)
+
+
+def test_the_wait_for_confirmation_begins_with_the_first_step():
+    new = alone()
+    new.leaf(2, "b")  # acknowledges nothing
+    new.router.received_all(1, [Subscribe(7, " or ".join(MANY), 2.0)], new.now, in_steps=True)
+    assert not sent(new.wait(1.5), Subscribed)
+    while new.router.links.get(1).steps is not None:
+        new.router.received_all(1, [], new.now, in_steps=True)
+    assert not sent(new.wait(0.3), Subscribed)
+    (answer,) = sent(new.wait(0.5), Subscribed)
+    assert not answer.is_confirmed

@@ -537,6 +537,35 @@ def test_steps_wait_while_neighbours_have_many_announcements(router):
     router(story, seconds=0.00001)
 
 
+def test_no_step_waits_long_for_the_announcements_of_others(router, monkeypatch):
+    monkeypatch.setattr(module, "_CONGESTED", 0.03)
+
+    async def story(router):
+        router.steps = 3
+        one = FakeConnection()
+        router.is_announcing = True
+        router.add(one, [Subscribe(1, "x = 1", 0), FAST[0]])
+        await wait_until_async(lambda: len(router.frames(one)) == 5)
+
+    router(story, seconds=0.00001)
+
+
+def test_a_long_predicate_does_not_wait_for_steps_that_a_reload_has_made(router, monkeypatch):
+    monkeypatch.setattr(module, "read_ahead", lambda *_, **__: 0.0)
+
+    async def story(router):
+        router.steps = 3
+        one, two = FakeConnection("host a"), FakeConnection("host a")
+        router.add(one, [Subscribe(1, "x = 1", 0)])
+        one.link.steps = None  # as `Router.reload` leaves it
+        router.steps = None
+        router.add(one, [Subscribe(2, long_predicate("x"), 0)])
+        router.add(two, [Subscribe(3, long_predicate("y"), 0)])
+        await wait_until_async(lambda: len(router.frames(one)) == 2 and len(router.frames(two)) == 1)
+
+    router(story, seconds=0.01)
+
+
 def test_announcements_of_many_conditions_are_processed_one_by_one(router):
     condition = filter_to_bytes(parse_filter("x + y > 1"))
 

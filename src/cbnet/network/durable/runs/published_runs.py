@@ -123,7 +123,7 @@ class PublishedRuns:
         for incarnation, all in [*self._all.items()]:
             if any(elapsed >= sent.deadline for sent in all):
                 self.resolve(incarnation, with_own=True)
-            elif any(now - sent.sent >= retry for sent in all):
+            elif any(now - sent.sent >= retry for sent in all if not sent.is_own):
                 self.resolve(incarnation)
 
     def remove_client(self, link: int) -> None:
