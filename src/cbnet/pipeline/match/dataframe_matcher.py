@@ -50,14 +50,16 @@ from cbnet.pipeline.match.batch_matcher import (
     OnError,
     match_batches,
 )
-from cbnet.pipeline.match.message_columns import UsedNames, column, unknown_attributes, used_columns
+from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, column, unknown_attributes, used_columns
 from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.schemas import arrow_schema
 
 CORRUPT = "_corrupt_record"  # Spark's column for unreadable lines
 # Of messages in JSON Lines: the line, which the workers read, its file, and the first byte of its block.
-LINE, FILE, START = "_line", "_file", "_start"
+LINE, FILE, START = "_cbnet_line", "_cbnet_file", "_cbnet_start"
+FOLDER = "cbnet.folder"  # in the metadata of a column that is in the names of folders, not in lines
 _NOT_ATTRIBUTES = (CORRUPT, LINE, FILE, START)
+_TEXT = "_line"  # column of rejected lines
 _RESERVED = (RULE, FILTER, ERROR, COUNTS, "version", "bucket", "batch")  # of the result and of its folders
 _COUNT_TYPES = {int: LongType(), float: DoubleType()}
 COUNTS_TYPE = StructType([StructField(name, _COUNT_TYPES[type(zero)]) for name, zero in asdict(MatchCounts()).items()])
@@ -94,7 +96,8 @@ def match(
     rows = match_shipped(
         df, tables, key=key, columns=columns, version=version, on_error=on_error, is_counted=observation is not None
     )
-    if unknown := unknown_attributes(message_columns_of(df), columns, used_names(tables)):
+    used = used_names(tables)
+    if unknown := unknown_attributes(attributes_of(message_columns_of(df), columns, used), used):
         warnings.warn(unknown, UnknownAttributeWarning, stacklevel=2)
     return rows if observation is None else observe_counts(rows, observation)
 
@@ -141,13 +144,18 @@ def observed_counts(observation: Observation) -> MatchCounts:
 
 
 def dead_letters(df: DataFrame, tables: Sequence[ShippedTable], *, columns: Sequence[str] | None = None) -> DataFrame:
-    """Return the rows that are not valid messages, with the reason in `_error`; lines also have a `_place`."""
-    keys = [field.name for field in df.schema if field.name not in (ERROR, FILE, START) and _is_arrow(field.dataType)]
+    """Return the rows that are not valid messages, with the reason in `_error`.
+
+    JSON Lines also have `_line` and, of files, `_place`, in place of members with these names.
+    """
+    taken = (ERROR, FILE, START, *((_TEXT, PLACE) if LINE in df.columns else ()))
+    keys = [field.name for field in df.schema if field.name.lower() not in taken and _is_arrow(field.dataType)]
     result = StructType().add(ERROR, StringType())
-    if FILE not in df.columns:
-        return _mapped(df, tables, keys, columns, result, COLUMN)
-    first = first_in_file(block_sizes(df.select(F.col(FILE).alias("file"), F.col(START).alias("start"))))
-    return _mapped(df, tables, keys, columns, result.add(PLACE, StringType()), COLUMN, first)
+    first = None
+    if FILE in df.columns:
+        result.add(PLACE, StringType())
+        first = first_in_file(block_sizes(df.select(F.col(FILE).alias("file"), F.col(START).alias("start"))))
+    return _mapped(df, tables, keys, columns, result, COLUMN, first).withColumnRenamed(LINE, _TEXT)
 
 
 def _mapped(
@@ -186,7 +194,9 @@ def _mapped(
 
 def message_columns_of(df: DataFrame) -> StructType:
     """Return the columns of a DataFrame that may be attributes."""
-    return StructType([field for field in df.schema if field.name not in _NOT_ATTRIBUTES])
+    return StructType(
+        [field for field in df.schema if field.name not in _NOT_ATTRIBUTES and FOLDER not in field.metadata]
+    )
 
 
 def used_names(tables: Sequence[ShippedTable]) -> UsedNames:

@@ -20,10 +20,12 @@ from time import monotonic
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from cbnet.errors import InputError
 from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, ERROR, FAIL, OnError
 from cbnet.pipeline.match.dataframe_matcher import (
+    FOLDER,
     LINE,
     dead_letters,
     match_shipped,
@@ -32,7 +34,7 @@ from cbnet.pipeline.match.dataframe_matcher import (
     observed_counts,
     used_names,
 )
-from cbnet.pipeline.match.message_columns import AttributeColumn, attributes_of, unknown_attributes
+from cbnet.pipeline.match.message_columns import AttributeColumn, UsedNames, attributes_of, unknown_attributes
 from cbnet.pipeline.match.message_dataframes import MessageFormat, MessageFrame, check_session, read_messages
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.stored_matches import JOB_BUCKETS, MATCHES, bucketed, partitions, rule_counts
@@ -68,11 +70,26 @@ class MatchTask(MessageFormat):
     filters: bool = False
     on_error: OnError = COLUMN
 
+    def attributes(self, rows: DataFrame, used: UsedNames) -> list[AttributeColumn]:
+        """Return the attributes of messages; refuse columns of the task that they cannot have."""
+        schema = message_columns_of(rows)
+        if LINE not in rows.columns:
+            return attributes_of(schema, self.columns, used)
+        for name in (field.name for field in rows.schema if FOLDER in field.metadata):
+            if name in (used.names if self.columns is None else self.columns):
+                problem = f"{name!r} is in the names of folders, not in the lines: no rule can use it"
+                raise InputError(problem, hint="write it into the lines; if it is there, give the folders as a pattern")
+        if self.schema is not None:  # lines hold more than a schema that is stated
+            more = [name for name in self.columns or () if name.partition(".")[0] not in schema.names]
+            schema = StructType([*schema, *(StructField(name, StringType()) for name in more)])
+        return attributes_of(schema, self.columns, used, of_lines=True)
+
     def warning(self, rows: DataFrame, tables: Sequence[ShippedTable]) -> str | None:
-        """Return a warning about attributes that no column holds; lines hold more than a schema that is stated."""
-        if self.schema is not None and LINE in rows.columns:
-            return None
-        return unknown_attributes(message_columns_of(rows), self.columns, used_names(tables))
+        """Return a warning about attributes that no column holds."""
+        used, of_lines = used_names(tables), LINE in rows.columns
+        found = self.attributes(rows, used)
+        is_open = of_lines and self.schema is not None and self.columns is None
+        return None if is_open else unknown_attributes(found, used, of_lines=of_lines)
 
     @property
     def policy(self) -> OnError:
@@ -145,9 +162,8 @@ def dry_run(spark: SparkSession, job: MatchJob) -> DryRun:
 def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], task: MatchTask) -> DryRun:
     """Return the attributes of columns, and the size of the tables."""
     memory = machine_memory()
-    schema, used = message_columns_of(rows), used_names(tables)
     return DryRun(
-        attributes_of(schema, task.columns, used),
+        task.attributes(rows, used_names(tables)),
         joint_version(tables),
         sum(table.size for table in tables),
         memory - heap_bytes(memory),
@@ -174,6 +190,7 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
         tables = ship_tables(spark, job.tables, filters=job.filters)
     with timed(spark, steps, "read the schema"):
         frame = job.read(spark)
+        warning = job.warning(frame.rows, tables)
     results = _Results(spark, out, _provenance(job, tables))
     with timed(spark, steps, "match and write"):
         observation = Observation()
@@ -198,7 +215,7 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
         steps={name: round(spent, 3) for name, spent in steps.items()},
         encode_s=round(counts.encode_s, 3),
         match_s=round(counts.match_s, 3),
-        warning=job.warning(frame.rows, tables),
+        warning=warning,
     )
     if not is_connect(spark):
         results.publish(job, summary)

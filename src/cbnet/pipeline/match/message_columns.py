@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from pyspark.sql import Column
@@ -99,8 +99,18 @@ def _pattern(path: Path) -> str:
     return r"\.".join(".*" if part is None else re.escape(part) for part in path)
 
 
-def attributes_of(schema: StructType, columns: Sequence[str] | None, uses: Uses) -> list[AttributeColumn]:
-    """Return the attributes of a schema, or of some of its columns or paths; refuse used ones that are not values."""
+def attributes_of(
+    schema: StructType, columns: Sequence[str] | None, uses: Uses, *, of_lines: bool = False
+) -> list[AttributeColumn]:
+    """Return the attributes of a schema, or of some of its columns or paths; refuse used ones that are not values.
+
+    of_lines: the schema is Spark's of JSON Lines. A line may hold other values and members than it has, or be rejected
+    for them, so nothing is refused but a name that no column has.
+    """
+    if of_lines:
+        chosen = _chosen(schema, columns, of_lines=True)
+        found = [each for path, type in chosen for each in _attributes(path, type, lambda _: False, 1)]
+        return [replace(each, is_used=uses(each.path)) for each in found]
     found = [each for path, type in _chosen(schema, columns) for each in _attributes(path, type, uses, 1)]
     if refused := [each for each in found if each.is_used and each.kind is None]:
         problem = "; ".join(f"column {each.name!r}: {each.type} is not a valid type for attributes" for each in refused)
@@ -111,12 +121,14 @@ def attributes_of(schema: StructType, columns: Sequence[str] | None, uses: Uses)
     return found
 
 
-def unknown_attributes(schema: StructType, columns: Sequence[str] | None, used: UsedNames) -> str | None:
+def unknown_attributes(found: Sequence[AttributeColumn], used: UsedNames, *, of_lines: bool = False) -> str | None:
     """Return a warning that names used attributes that no column holds, and near spellings; None if there are none."""
-    found = attributes_of(schema, columns, used)
     known = {each.name for each in found}
-    inside_maps = [re.compile(_pattern(each.path), re.DOTALL) for each in found if None in each.path]
-    missing = sorted(name for name in used.names - known if not any(map_.fullmatch(name) for map_ in inside_maps))
+    open_paths = [each.path for each in found if None in each.path]
+    if of_lines:  # Spark's type for objects in some lines, and other values in others, is string
+        open_paths += [(*each.path, None) for each in found if each.kind == "string"]
+    patterns = [re.compile(_pattern(path), re.DOTALL) for path in open_paths]
+    missing = sorted(name for name in used.names - known if not any(each.fullmatch(name) for each in patterns))
     notes = [f"{name!r}{_near(name, known)}" for name in missing[:_MAX_NAMED]]
     if len(missing) > _MAX_NAMED:
         notes.append(f"and {len(missing) - _MAX_NAMED:,} more")
@@ -145,20 +157,24 @@ def column(*path: str) -> Column:
     return F.col(".".join(f"`{part.replace('`', '``')}`" for part in path))
 
 
-def _chosen(schema: StructType, columns: Sequence[str] | None) -> Iterable[tuple[tuple[str, ...], DataType]]:
+def _chosen(
+    schema: StructType, columns: Sequence[str] | None, *, of_lines: bool = False
+) -> Iterable[tuple[tuple[str, ...], DataType]]:
     if columns is None:
         return (((field.name,), field.dataType) for field in schema)
-    return dict(_field(schema, name) for name in columns).items()
+    return dict(_field(schema, name, of_lines) for name in columns).items()
 
 
-def _field(schema: StructType, name: str) -> tuple[tuple[str, ...], DataType]:
-    """Return the column of a name, or the field of a dotted path."""
+def _field(schema: StructType, name: str, of_lines: bool) -> tuple[tuple[str, ...], DataType]:
+    """Return the column of a name, or the field of a dotted path, which need not be in a schema of lines."""
     path: tuple[str, ...] = ()
     type: DataType = schema
     rest = name
     while rest:
         known = type.names if isinstance(type, StructType) else []
         longest = max((part for part in known if rest == part or rest.startswith(f"{part}.")), key=len, default=None)
+        if longest is None and of_lines and path:
+            return (*path, *rest.split(".")), StringType()
         if longest is None:
             close = get_close_matches(rest, known, 1)
             raise InputError(

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BooleanType, DataType, DoubleType, LongType, StringType, StructField, StructType
 
@@ -26,7 +26,8 @@ from cbnet.pipeline.ingest.presets import PRESETS
 from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.match import router_source
-from cbnet.pipeline.match.dataframe_matcher import CORRUPT, FILE, LINE, START
+from cbnet.pipeline.match.dataframe_matcher import CORRUPT, FILE, FOLDER, LINE, START
+from cbnet.pipeline.match.message_columns import column
 from cbnet.pipeline.spark.failures import cause
 from cbnet.pipeline.spark.session import require_classic
 
@@ -142,17 +143,32 @@ def parse_schema(ddl: str) -> StructType:
 def _load(reader: Any, paths: str | list[str], of: MessageFormat, schema: StructType) -> DataFrame:
     if of.format == "json" and not _is_document(of):
         lines = reader.format("text").options(**{**of.options, "lineSep": "\n"}).load(paths)
-        places = {FILE: F.col("_metadata.file_path"), START: F.col("_metadata.file_block_start")}
-        return _with_columns(lines.withColumns(places), schema, of.options, FILE, START)
+        # Columns of folders such as date=2026-07-31, with their types in the schema.
+        types = {field.name.lower(): field.dataType for field in schema}
+        folders = {
+            field.name: column(field.name)
+            .cast(types.pop(field.name.lower(), field.dataType))
+            .alias(field.name, metadata={FOLDER: True})
+            for field in lines.schema
+            if field.name != "value"
+        }
+        own = StructType([field for field in schema if field.name.lower() in types])
+        file, start = F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)
+        rows = lines.select("value", *folders.values(), file, start)
+        return _with_columns(rows, own, of.options, "columns.*", *map(column, folders), FILE, START)
     defaults = {"columnNameOfCorruptRecord": CORRUPT, **({"header": "true"} if of.format == "csv" else {})}
     frame: DataFrame = reader.format(of.format).schema(schema).options(**{**defaults, **of.options}).load(paths)
     return frame
 
 
-def _with_columns(lines: DataFrame, schema: StructType, options: Mapping[str, str], *others: str) -> DataFrame:
-    """Return other columns, those of a schema in JSON values, and the values themselves as lines."""
+def _with_columns(
+    lines: DataFrame, schema: StructType, options: Mapping[str, str], *selected: str | Column
+) -> DataFrame:
+    """Return the selected columns and the JSON values as lines; `columns.*` are those of a schema in the values."""
+    if taken := {LINE, FILE, START}.intersection(name.lower() for name in schema.names):
+        raise InputError(f"the name {min(taken)!r} is reserved", hint="state the columns of the result with --schema")
     parsed = F.from_json(F.col("value"), schema, {**options} or None).alias("columns")  # Connect refuses empty options
-    return lines.select(*others, parsed, F.col("value").alias(LINE)).select(*others, "columns.*", LINE)
+    return lines.select("*", parsed, F.col("value").alias(LINE)).select(*selected, LINE)
 
 
 def _is_document(of: MessageFormat) -> bool:
@@ -168,7 +184,7 @@ def _kafka(spark: SparkSession, schema: StructType, options: Mapping[str, str]) 
         hint = f"add {_KAFKA_PACKAGE}:{spark.version} and the --option values of Kafka"
         raise InputError(f"cannot read from Kafka: {cause(error)}", hint=hint) from None
     values = records.withColumn("value", F.col("value").cast("string"))
-    return _with_columns(values, schema, {}, "topic", "partition", "offset")
+    return _with_columns(values, schema, {}, "topic", "partition", "offset", "columns.*")
 
 
 def _router(spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:

@@ -108,6 +108,27 @@ def test_repeated_names_are_rejected_if_spark_need_not_infer_columns(cbnet, tmp_
     assert (summary["matches"], summary["rejected"]) == (1, {'duplicate name "temp"': 1})
 
 
+def test_json_in_folders_and_with_any_names_is_matched_line_by_line(cbnet, tmp_path, spark):
+    lines = [
+        '{"id": 1, "temp": 30, "_file": 1, "_line": 2, "_start": 3, "_Place": 4, "_error": 5, "#": ["t"], "at": {"city": "a"}}',
+        '{"id": 2, "temp": 31, "#": "t", "at": "none"}',  # so Spark's type of "#" and "at" is string
+    ]
+    (tmp_path / "in/date=2026-07-31").mkdir(parents=True)
+    (tmp_path / "in/date=2026-07-31/m.jsonl").write_text("\n".join(lines))
+    Table.build(MIXED | {"tagged": '#t and at.city = "a"'}).save(tmp_path / "t.cbt")
+    given = ("spark", "match", tmp_path / "in", "-r", tmp_path / "t.cbt", "-o", tmp_path / "out", "--json")
+    options = "--format json --select id --select date --column # --column at.city --column temp"
+    done = cbnet(*given, *options.split())
+    assert (done.code, "warning" in done.err) == (2, False), done.out + done.err
+    [row, tagged] = spark.read.parquet(f"{tmp_path}/out/matches").orderBy("rule").collect()
+    assert (row.id, row.rule, tagged.rule, str(row.date)) == (1, "tagged", "warm", "2026-07-31")
+    [letter] = spark.read.parquet(f"{tmp_path}/out/rejected").collect()
+    assert (letter["_line"], letter["_place"][-2:]) == (lines[1], "28")  # the value of "#"
+    assert "no column 'tmp'" in cbnet(*given, "--format", "json", "--column", "tmp").out
+    Table.build({"day": "date > 0"}).save(tmp_path / "t.cbt")
+    assert "'date' is in the names of folders" in cbnet(*given, "--format", "json").out
+
+
 def test_records_are_counted_where_nothing_matches(cbnet, files, tmp_path, spark):
     """Spark replaces an empty join or shuffle by nothing, counts included, unless this rule is switched off."""
     rules = spark.conf.get("spark.sql.adaptive.optimizer.excludedRules", "")

@@ -1,8 +1,12 @@
+from types import SimpleNamespace
+
 import pytest
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DateType, StructField, StructType
 
 from cbnet.errors import InputError
-from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, used_columns
+from cbnet.pipeline.match.dataframe_matcher import FOLDER, LINE
+from cbnet.pipeline.match.match_job import MatchTask
+from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, unknown_attributes, used_columns
 
 pytestmark = pytest.mark.usefixtures("spark")  # whose parser reads the schemas of these tests
 
@@ -98,3 +102,35 @@ def test_only_the_used_parts_of_columns_are_sent(spark):
     assert sent(spark, ddl, "l.y", "l.deep.b") == {"l": "array<struct<y:int,deep:array<struct<b:int>>>>"}
     assert sent(spark, ddl, "m.any.key.v", "m.v") == {"m": "map<string,struct<v:int>>"}
     assert sent(spark, ddl, "m.v") == {}
+
+
+def test_lines_may_hold_more_than_their_schema():
+    def of_lines(*columns):
+        schema = StructType.fromDDL("price double, at string, `#` string, data binary, legs array<struct<n:int>>")
+        found = attributes_of(schema, columns or None, used, of_lines=True)
+        return [each.name for each in found], unknown_attributes(found, used, of_lines=True)
+
+    used = UsedNames(frozenset({"price", "at.city", "data", "legs.n"}), True)
+    assert of_lines() == (["price", "at", "#", "data", "legs.n"], None)
+    assert of_lines("at.city", "price", "#", "data", "legs.n.m")[0] == ["at.city", "price", "#", "data", "legs.n.m"]
+    assert of_lines("price", "at", "#", "data")[1] == "filters use attributes that no column has: 'legs.n'"
+    with pytest.raises(InputError, match="no column 'prise'; did you mean 'price'"):
+        of_lines("prise")
+
+
+def test_columns_that_lines_cannot_have_are_refused_before_matching():
+    def attributes(ddl, **task):
+        schema = StructType(
+            [*StructType.fromDDL(f"{ddl}, {LINE} string"), StructField("day", DateType(), True, in_folder)]
+        )
+        rows = SimpleNamespace(schema=schema, columns=schema.names)
+        return [each.name for each in MatchTask(format="json", tables=[], **task).attributes(rows, used)]
+
+    used, in_folder = UsedNames(frozenset({"price", "day"}), False), {FOLDER: True}
+    assert attributes("price int", columns=["price"]) == ["price"]
+    assert attributes("price int", columns=["at.city"], schema="price int") == ["at.city"]
+    for columns in (None, ["day"]):
+        with pytest.raises(InputError, match="'day' is in the names of folders, not in the lines"):
+            attributes("price int", columns=columns)
+    with pytest.raises(InputError, match="no column 'at"):
+        attributes("price int", columns=["at.city"])
