@@ -5,15 +5,15 @@ out/counts         the number of matches of each rule, sorted by rule
 out/rejected       the rows that are not valid messages, each with its `_error`; absent if there are none
 out/_cbnet.json    the summary of the job, and the names of the folders; written last
 
-The folders are replaced when all of them are written (see `pipeline.spark.results`), so a job that is killed leaves the
-old rows or the new ones. Under Spark Connect a client cannot delete or write single files: there the output folder must
-be new, and has no manifests.
+The folders are replaced when all of them are written (see `pipeline.spark.results`). A job that is killed between their
+renames leaves no out/_cbnet.json; the next job first completes them. Under Spark Connect a client cannot delete or
+write single files: there the output folder must be new, and has no manifests.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from time import monotonic
@@ -39,7 +39,7 @@ from cbnet.pipeline.match.message_dataframes import MessageFormat, MessageFrame,
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.stored_matches import JOB_BUCKETS, MATCHES, bucketed, partitions, rule_counts
 from cbnet.pipeline.spark.failures import one_line_errors
-from cbnet.pipeline.spark.filesystem import check_paths, delete, list_names, spark_path
+from cbnet.pipeline.spark.filesystem import check_paths, list_names, spark_path
 from cbnet.pipeline.spark.lock import LOCK
 from cbnet.pipeline.spark.progress import step
 from cbnet.pipeline.spark.results import (
@@ -49,8 +49,7 @@ from cbnet.pipeline.spark.results import (
     Provenance,
     StoredResult,
     draft_result,
-    publish,
-    write_manifest,
+    publish_together,
     writing,
 )
 from cbnet.pipeline.spark.session import heap_bytes, machine_memory
@@ -179,11 +178,12 @@ def run_match(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
     check_paths([*job.messages, out], str(spark.sparkContext.master))
     out = spark_path(out)
     check_output_folder(spark, out, {*_RESULTS, MANIFEST})
-    with writing(spark, out):
-        return _run(spark, job, out)
+    with writing(spark, out) as check:
+        return _run(spark, job, out, check)
 
 
-def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
+def _run(spark: SparkSession, job: MatchJob, out: str, check: Callable[[], None] = lambda: None) -> JobSummary:
+    """Match and write; `check` that the output folder is still that of this run before its results are replaced."""
     steps: dict[str, float] = {}
     started = monotonic()
     with timed(spark, steps, "ship tables"):
@@ -218,6 +218,7 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
         warning=warning,
     )
     if not is_connect(spark):
+        check()
         results.publish(job, summary)
     return summary
 
@@ -248,16 +249,8 @@ class _Results:
 
     def publish(self, job: MatchJob, summary: JobSummary) -> None:
         """Let the results take the place of the earlier ones, and write the manifest of the job."""
-        spark, out = self._spark, self._out
-        delete(spark, f"{out}/{MANIFEST}")
-        for name in _RESULTS:
-            if name in self._drafts:
-                self._drafts[name] = publish(spark, out, self._drafts[name])
-            else:
-                delete(spark, f"{out}/{name}")
-        folders = {name: result.stored.folder.removeprefix(f"{out}/") for name, result in self._drafts.items()}
-        manifest = {**asdict(self._provenance), "messages": [*job.messages], "folders": folders}
-        write_manifest(spark, out, {**manifest, "summary": summary.members()})
+        members = {**asdict(self._provenance), "messages": [*job.messages], "summary": summary.members()}
+        publish_together(self._spark, self._out, {name: self._drafts.get(name) for name in _RESULTS}, members)
 
 
 def count_reasons(letters: DataFrame) -> Counter[str]:

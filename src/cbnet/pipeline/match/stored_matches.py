@@ -73,7 +73,8 @@ def read_rule(spark: SparkSession, out: str, rule: str | int) -> DataFrame:
         rows, parameters = job.frame(spark), job.provenance.parameters
     else:
         parameters = read_manifest(spark, out) or {}
-        if "buckets" not in parameters or not exists(spark, f"{out}/{MATCHES}"):
+        has_batches = any(name.startswith(_PREFIX) for name in list_names(spark, f"{out}/{MATCHES}"))
+        if "buckets" not in parameters or not has_batches:
             hint = (
                 "give the output folder of a job or stream; one of Spark Connect has no manifest: read it with a filter"
             )

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -70,8 +70,8 @@ class LockHolder:
 
 
 @contextmanager
-def locked(spark: SparkSession | None, out: str, *, renewal: float = _RENEWAL) -> Iterator[None]:
-    """Hold the lock of an output folder, and renew it every `renewal` seconds.
+def locked(spark: SparkSession | None, out: str, *, renewal: float = _RENEWAL) -> Iterator[Callable[[], bool]]:
+    """Hold the lock of an output folder, and renew it every `renewal` seconds; yield whether it is still held.
 
     If another run has it, raise an error that names the holder.
     """
@@ -88,7 +88,7 @@ def locked(spark: SparkSession | None, out: str, *, renewal: float = _RENEWAL) -
     thread = Thread(target=_renew, args=(spark, out, holder, text, stop, renewal), daemon=True, name="lock")
     thread.start()
     try:
-        yield
+        yield lambda: read_text(spark, path) == text
     finally:
         stop.set()
         thread.join()

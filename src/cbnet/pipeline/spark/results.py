@@ -208,22 +208,78 @@ def publish(spark: SparkSession, out: str, draft: StoredResult) -> StoredResult:
     return draft.in_place()
 
 
+def publish_together(
+    spark: SparkSession, out: str, drafts: Mapping[str, StoredResult | None], members: Mapping[str, Any]
+) -> None:
+    """Let drafts take the place of the earlier results of their names, delete those without one, and write a manifest.
+
+    Where folders can be renamed, a run that is killed meanwhile is completed by the next `clean_up`.
+    """
+    written = {name: draft for name, draft in drafts.items() if draft is not None}
+    folders = {
+        name: draft.stored.folder.removeprefix(f"{out}/").removeprefix(f"{NEW}/") for name, draft in written.items()
+    }
+    manifest = {**members, "folders": folders}
+    if has_rename(out):
+        write_manifest(spark, f"{out}/{NEW}", {"names": [*drafts], "manifest": manifest})
+        _complete(spark, out)
+        return
+    delete(spark, f"{out}/{MANIFEST}")
+    for name, draft in drafts.items():
+        if draft is None:
+            delete(spark, f"{out}/{name}")
+        else:
+            publish(spark, out, draft)
+    write_manifest(spark, out, manifest)
+
+
+def _complete(spark: SparkSession | None, out: str) -> None:
+    """Complete `publish_together` if it has begun; each step may have been done already."""
+    begun = read_manifest(spark, f"{out}/{NEW}")
+    if begun is None:
+        return
+    delete(spark, f"{out}/{MANIFEST}")
+    for name in begun["names"]:
+        new, folder = f"{out}/{NEW}/{name}", f"{out}/{name}"
+        is_new = exists(spark, new)
+        if exists(spark, folder) and (is_new or name not in begun["manifest"]["folders"]):
+            rename(spark, folder, f"{out}/{OLD}/{name}")
+        if is_new:
+            rename(spark, new, folder)
+    write_manifest(spark, out, begun["manifest"])
+    delete(spark, f"{out}/{OLD}")  # while it is known that these results are replaced
+    delete(spark, f"{out}/{NEW}")
+
+
 @contextmanager
-def writing(spark: SparkSession | None, out: str) -> Iterator[None]:
-    """Hold the lock of an output folder, and leave no other files than results in it."""
-    with locked(spark, out):
+def writing(spark: SparkSession | None, out: str) -> Iterator[Callable[[], None]]:
+    """Hold the lock of an output folder, and leave no other files than results in it.
+
+    Yield a function that raises an error if another run has taken the lock over, as of a machine that was suspended.
+    """
+    with locked(spark, out) as is_held:
+
+        def check() -> None:
+            if not is_held():
+                raise CbnetError(
+                    f"{out}: another run has taken over the lock, which was not renewed; nothing is replaced"
+                )
+
         clean_up(spark, out)
         try:
-            yield
+            yield check
         finally:
-            clean_up(spark, out)
+            if is_held():
+                clean_up(spark, out)
 
 
 def clean_up(spark: SparkSession | None, out: str) -> None:
-    """Put back the results that a killed run was replacing, and delete what it has left; the lock must be held."""
-    for file in folder_files(spark, f"{out}/{OLD}"):
-        name, _, last = file.rpartition("/")
-        if last == MANIFEST and not exists(spark, f"{out}/{name}"):
+    """Complete or undo what a killed run was replacing, and delete what it has left; the lock must be held."""
+    _complete(spark, out)
+    old = [*folder_files(spark, f"{out}/{OLD}")]
+    names = [file.rpartition("/")[0] for file in old if file.rpartition("/")[2] == MANIFEST]
+    for name in (*names, *sorted({file.partition("/")[0] for file in old})):  # those of Spark Connect have no manifest
+        if not exists(spark, f"{out}/{name}"):
             rename(spark, f"{out}/{OLD}/{name}", f"{out}/{name}")
     for name in (NEW, OLD):
         delete(spark, f"{out}/{name}")
@@ -332,7 +388,7 @@ def _row_counts(spark: SparkSession, stored: StoredFiles) -> dict[str, int]:
         return {name: rows for name, rows in local.items() if rows is not None}
     rows = stored.frame(spark).groupBy("_metadata.file_path").count().collect()
     above = stored.folder.rpartition("/")[2] + "/"
-    return {unquote(path).partition(above)[2]: count for path, count in rows}
+    return {unquote(path).rpartition(above)[2]: count for path, count in rows}
 
 
 def _local_rows(path: str) -> int | None:
