@@ -93,9 +93,14 @@ def match(
 
 
 def _files(messages: Sequence[str]) -> list[str]:
-    """Return message files, with those that match a pattern in its place."""
-    found = [[name] if name == "-" or Path(name).exists() else sorted(glob(name, recursive=True)) for name in messages]  # noqa: PTH207
-    return [file for name, files in zip(messages, found, strict=True) for file in files or [name]]
+    """Return message files, each once, with those that match a pattern in its place."""
+    found = [
+        [name]
+        if name == "-" or Path(name).exists()
+        else sorted(file for file in glob(name, recursive=True) if not Path(file).is_dir())  # noqa: PTH207
+        for name in messages
+    ]
+    return [*dict.fromkeys(file for name, files in zip(messages, found, strict=True) for file in files or [name])]
 
 
 def _match(
@@ -105,6 +110,8 @@ def _match(
     from cbnet.matching.files.columnar_files import open_columnar
     from cbnet.matching.files.file_matching import FileMatcher, RuleNames
 
+    if types and "-" in files:
+        raise InputError("only the columns of a CSV file have types to state", file="standard input")
     names = RuleNames(table.compiled)
     matcher = FileMatcher(table.compiled, threads=1 if files == ["-"] else _threads())
     first = None if files[0] == "-" else open_columnar(Path(files[0]), types)

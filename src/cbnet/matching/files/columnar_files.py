@@ -56,7 +56,11 @@ def open_columnar(path: Path, types: Mapping[str, str] | None = None) -> Columna
         return _ParquetFile(path)
     if beginning == _ARROW:
         return _ArrowFile(path)
-    return _ArrowStream(path) if path.suffix in (".arrow", ".arrows") else None
+    if path.suffix in (".arrow", ".arrows"):
+        return _ArrowStream(path)
+    if content_path(path).suffix in (".parquet", ".arrow", ".arrows"):
+        raise InputError("a compressed Parquet or Arrow file cannot be read", hint="decompress it", file=str(path))
+    return None
 
 
 def check_types(types: Mapping[str, str]) -> None:
@@ -179,6 +183,7 @@ class _ArrowStream(ColumnarFile):
 class _CsvFile(ColumnarFile):
     def __init__(self, path: Path, types: Mapping[str, str]) -> None:
         self._given = types
+        self._ragged: list[int] = []  # lines of rows of another number of cells, in order
         super().__init__(path)
 
     def _open(self) -> pa.Schema:
@@ -193,21 +198,31 @@ class _CsvFile(ColumnarFile):
                 while _cast(batch.column(name), _INFERRED[inferred[name]]) is None:
                     inferred[name] += 1
         self.skipped.clear()
+        self._ragged.clear()
         types = {name: _CSV_TYPES[type] for name, type in self._stated.items()}
         types |= {name: _INFERRED[number] for name, number in inferred.items()}
         return pa.schema([(name, types[name]) for name in names])
 
     def _batches(self, _: Uses) -> Iterator[pa.RecordBatch]:
+        first = 0
         for batch in self._texts(self.schema.names):
-            columns = [_cast(column, type) for column, type in zip(batch.columns, self.schema.types, strict=True)]
-            for field, texts, column in zip(self.schema, batch.columns, columns, strict=True):
-                if column is None:  # only possible if the type is stated
-                    cell = next(text for text in texts if _cast(pa.array([text]), field.type) is None)
-                    problem = (
-                        f"column {field.name!r}: {cell.as_py()[:40]!r} is not of the type {self._stated[field.name]}"
-                    )
-                    raise InputError(problem, hint=f"state another one, such as --types {field.name}=string")
+            columns = self._columns(batch)
+            if any(column is None for column in columns):  # only possible if the type is stated
+                columns = self._columns(self._without_misfits(batch, first))
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+            first += batch.num_rows
+
+    def _columns(self, batch: pa.RecordBatch) -> list[pa.Array | None]:
+        return [_cast(column, type) for column, type in zip(batch.columns, self.schema.types, strict=True)]
+
+    def _without_misfits(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        """Skip the rows with a cell that is not of its type; first: the number of the first row."""
+        misfits: dict[int, pa.Field] = {}
+        for field, texts in zip(self.schema, batch.columns, strict=True):
+            misfits |= dict.fromkeys(_misfits(texts, field.type), field)
+        for row in sorted(misfits):
+            self._skip_misfit(first + row, misfits[row], batch.column(misfits[row].name)[row].as_py())
+        return batch.take(pa.array([row for row in range(batch.num_rows) if row not in misfits], pa.int64()))
 
     def _texts(self, names: list[str] | None) -> pa.csv.CSVStreamingReader:
         """Return a new reader of all cells as strings; without names, only for its names."""
@@ -217,7 +232,7 @@ class _CsvFile(ColumnarFile):
             null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
         )  # fmt: skip
         parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=self._skip)
-        read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
+        read = pa.csv.ReadOptions(block_size=_CSV_BYTES, use_threads=False)  # with threads, rows have no number
         return pa.csv.open_csv(
             content_of(self._file, self.path), read_options=read, parse_options=parse, convert_options=convert
         )
@@ -226,7 +241,17 @@ class _CsvFile(ColumnarFile):
         cells = "1 cell" if row.actual_columns == 1 else f"{row.actual_columns} cells"
         problem = f"a row has {cells} and not {row.expected_columns}: {row.text[:40]!r}"
         self.skipped.append(InputError(problem, file=str(self.path), line=row.number))
+        self._ragged.append(row.number)
         return "skip"
+
+    def _skip_misfit(self, row: int, field: pa.Field, cell: str) -> None:
+        """Skip a row, counted from 0 without ragged ones, with a cell that is not of its type."""
+        line = row + 2  # after the header
+        for ragged in self._ragged:
+            line += ragged <= line
+        problem = f"column {field.name!r}: {cell[:40]!r} is not of the type {self._stated[field.name]}"
+        hint = f"state another one, such as --types {field.name}=string"
+        self.skipped.append(InputError(problem, hint=hint, file=str(self.path), line=line))
 
 
 def _check_utf8(path: Path) -> None:
@@ -241,6 +266,18 @@ def _check_utf8(path: Path) -> None:
                 line += error.object.count(b"\n", 0, error.start)
                 raise InputError("not UTF-8", hint="save the file as UTF-8", line=line) from None
             line += chunk.count(b"\n")
+
+
+def _misfits(texts: pa.Array, type: pa.DataType, first: int = 0) -> Iterator[int]:
+    """Yield the numbers of the cells that are not of a type, by halves."""
+    if _cast(texts, type) is not None:
+        return
+    if len(texts) == 1:
+        yield first
+        return
+    half = len(texts) // 2
+    yield from _misfits(texts[:half], type, first)
+    yield from _misfits(texts[half:], type, first + half)
 
 
 def _cast(column: pa.Array, type: pa.DataType) -> pa.Array | None:

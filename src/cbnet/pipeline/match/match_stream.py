@@ -30,6 +30,7 @@ from pyspark.sql.types import StructType
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.batch_matcher import COLUMN, MatchCounts
 from cbnet.pipeline.match.dataframe_matcher import (
+    CORRUPT,
     dead_letters,
     observe_counts,
     observed_counts,
@@ -244,7 +245,12 @@ class MatchStream:
         return rows
 
     def _check_columns(self, schema: StructType) -> None:
-        if self._job.schema is not None and message_schema(self._spark, [self._job.messages], self._job) != schema:
+        if self._job.schema is None:
+            return
+        stated = message_schema(self._spark, [self._job.messages], self._job)
+        # Streams of JSON of 0.2 have a column for unreadable lines.
+        own, given = ([column for column in each if column.name != CORRUPT] for each in (schema, stated))
+        if own != given:
             problem = f"the stream was started with another schema: {schema.simpleString()}"
             raise InputError(problem, hint="omit --schema, or start a new stream", file=self._out)
 

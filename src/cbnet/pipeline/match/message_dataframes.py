@@ -101,6 +101,8 @@ def message_schema(spark: SparkSession, paths: Sequence[str], of: MessageFormat)
     """Return the schema of messages: that of their format, else inferred from the files."""
     if of.format not in STREAM_FORMATS:
         _check_format(of.format)
+    if of.format == "json" and not _is_document(of):
+        _check_line_options(of)
     check_types(of.types)
     if of.types and (of.format != "csv" or of.schema is not None):
         raise InputError("only columns of CSV without a schema have types to state", hint="write a --schema alone")
@@ -112,7 +114,7 @@ def message_schema(spark: SparkSession, paths: Sequence[str], of: MessageFormat)
         else:
             inferring = {"inferSchema": "true", "header": "true"} if of.format == "csv" else {}
             columns = spark.read.format(of.format).options(**{**inferring, **of.options}).load([*paths]).schema
-            columns = _with_types(columns, of)
+            columns = _with_types(columns, of, paths)
     columns = StructType([field for field in columns if field.name != CORRUPT])
     if not columns.names:
         hint = "if there are no messages yet, use --schema 'price double, ...'"
@@ -120,9 +122,12 @@ def message_schema(spark: SparkSession, paths: Sequence[str], of: MessageFormat)
     return columns.add(CORRUPT, StringType()) if of.format == "csv" or _is_document(of) else columns
 
 
-def _with_types(columns: StructType, of: MessageFormat) -> StructType:
+def _with_types(columns: StructType, of: MessageFormat, paths: Sequence[str]) -> StructType:
     """Return columns with the types that are stated."""
-    stated = stated_types(of.types, columns.names)
+    try:
+        stated = stated_types(of.types, columns.names)
+    except InputError as error:
+        raise error.at(file=", ".join(paths)) from None
     types = {
         column.name: _TYPES[stated[column.name]] if column.name in stated else column.dataType for column in columns
     }
@@ -173,7 +178,20 @@ def _with_columns(
 
 def _is_document(of: MessageFormat) -> bool:
     """Return whether Spark has to read the JSON of a file, as a message may be on several lines."""
-    return of.format == "json" and of.options.get("multiLine", "").lower() == "true"
+    return of.format == "json" and _option(of, "multiline") == "true"
+
+
+def _option(of: MessageFormat, name: str) -> str:
+    """Return the value of an option in lower case; Spark ignores the case of names."""
+    return next((value.lower() for key, value in of.options.items() if key.lower() == name), "")
+
+
+def _check_line_options(of: MessageFormat) -> None:
+    """Refuse options of Spark's parser of JSON that do not hold for lines, which are read as text."""
+    if _option(of, "mode") == "dropmalformed":
+        raise InputError("JSON Lines have no option mode=DROPMALFORMED", hint="use --on-error drop")
+    if {_option(of, "encoding"), _option(of, "charset")} - {"", "utf-8", "utf8"}:
+        raise InputError("JSON Lines must be UTF-8", hint="convert them")
 
 
 def _kafka(spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:

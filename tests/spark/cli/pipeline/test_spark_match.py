@@ -68,7 +68,7 @@ def test_csv_columns_have_the_types_that_are_stated(cbnet, tmp_path):
     ):
         *columns, _ = map(json.loads, cbnet(*given, *types).out.splitlines())
         assert [column["kind"] for column in columns] == kinds
-    assert "no column 'fv'" in cbnet(*given, "fv=int").out
+    assert f"{tmp_path}/t.csv: no column 'fv'" in cbnet(*given, "fv=int").out
 
 
 MIXED = {"cold": "temp < 0", "warm": "temp >= 20", "failed": 'temp ^= "err"', "exact": "temp = 9007199254740993"}

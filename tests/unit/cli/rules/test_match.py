@@ -267,7 +267,6 @@ def test_csv_columns_have_the_types_that_are_stated(cbnet, tmp_path, types, firs
 @pytest.mark.parametrize(
     ("types", "problem"),
     [
-        ("n=int", "t.csv: column 'n': 'x' is not of the type int; state another one, such as --types n=string"),
         ("fv=int", "t.csv: no column 'fv'; columns: fw, n"),
         ("n=text", "unknown type 'text' of the column 'n'; use int, float, bool, string"),
         ("n", "--types: 'n' is not KEY=VALUE"),
@@ -278,6 +277,43 @@ def test_wrong_types_are_named(cbnet, rules, tmp_path, types, problem):
     outcome = cbnet("match", "--rules", rules, tmp_path / "t.csv", "--types", types)
     assert (outcome.code, outcome.out) == (2, "")
     assert problem in outcome.err
+
+
+def test_csv_rows_with_a_cell_of_another_type_are_skipped_with_their_line(cbnet, tmp_path, monkeypatch):
+    monkeypatch.setattr("cbnet.matching.files.columnar_files._CSV_BYTES", 32)
+    (tmp_path / "rules.toml").write_text("[rules]\nlow = 'n < 50'\n")
+    rows = [*map(str, range(100)), "x,1", "y", "z", "7", "?"]
+    rows[40:40] = ["1,2", "a"]
+    (tmp_path / "t.csv").write_text("\n".join(["n", *rows]))
+    outcome = cbnet("match", "--rules", tmp_path / "rules.toml", tmp_path / "t.csv", "--types", "n=int")
+    assert (outcome.code, outcome.out.count("low")) == (2, 51)
+    errors = [line for line in outcome.err.splitlines() if "t.csv:" in line]
+    lines = sorted(int(line.partition("t.csv:")[2].partition(":")[0]) for line in errors)
+    assert lines == [number for number, row in enumerate(rows, 2) if not row.isdigit()]
+    hint = "column 'n': 'a' is not of the type int; state another one, such as --types n=string"
+    assert f"t.csv:43: {hint}" in outcome.err
+
+
+def test_types_of_standard_input_are_refused(cbnet, rules):
+    outcome = cbnet("match", "--rules", rules, "--types", "n=int")
+    assert (outcome.code, "only the columns of a CSV file have types" in outcome.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["t.parquet.gz", "t.arrow.zst", "t.arrows.bz2"])
+def test_compressed_columns_are_refused(cbnet, rules, tmp_path, name):
+    (tmp_path / name).write_bytes(b"x")
+    assert "decompress it" in cbnet("match", "--rules", rules, tmp_path / name).err
+
+
+def test_files_named_twice_count_once_and_folders_of_patterns_are_left_out(cbnet, rules, write, tmp_path):
+    file = write(".csv", TRADES[:2])
+    (tmp_path / "logs/2026").mkdir(parents=True)
+    file.rename(tmp_path / "logs/2026/t.csv")
+    once = cbnet("match", "--rules", rules, tmp_path / "logs/2026/t.csv")
+    for names in (["logs/2026/t.csv", "logs/2026/*"], ["logs/**"]):
+        outcome = cbnet("match", "--rules", rules, *(tmp_path / name for name in names))
+        assert (outcome.code, outcome.out) == (0, once.out)
+    assert "2 messages" in once.err
 
 
 def test_several_files_and_patterns_are_matched_in_order(cbnet, rules, write, tmp_path, monkeypatch):
