@@ -57,7 +57,7 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     "socket-subscriptions": Attack(http_floods.socket_subscriptions, {"subscriptions": 3_900, "messages": 16}),
     "event-streams": Attack(http_floods.event_streams, {"streams": 15, "messages": 16}, "", _QUEUED + _GROWTH),
     "durable-filters": Attack(durable_attacks.durable_filters, {"subscriptions": 4}),
-    "full-subscriptions": Attack(durable_attacks.full_subscriptions, {"subscriptions": 100, "refusals": 100}),
+    "full-subscriptions": Attack(durable_attacks.full_subscriptions, {"subscriptions": 30, "refusals": 30}),
     "replays": Attack(durable_attacks.replays, {"replays": 16, "messages": 100}),
     "others": Attack(durable_attacks.others, {"attempts": 5}, "durable subscription"),
     "forget-home": Attack(durable_attacks.forget_home, {"attempts": 1}, "you may not"),
