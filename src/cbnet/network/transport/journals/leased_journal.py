@@ -20,6 +20,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal, Standby
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
+from cbnet.network.transport.journals.journal_store import FencedError
 from cbnet.network.transport.journals.journal_thread import JournalThread
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
@@ -136,6 +137,9 @@ class LeasedJournal:
                 return Standby(holder)
             journal = JournalThread(self._store)
             opened = OpenJournal(journal, journal.recover(self._on_event, self._loop))
+        except FencedError as error:  # the lease ended before the content was read, and another router took the home
+            self._store.close()
+            return Standby("", str(error))
         except self._store.errors as error:
             return Standby("", self._store.explain(error)[0])
         self._tenure = journal
