@@ -76,3 +76,12 @@ def test_other_event_formats_are_refused_by_name(content_type):
         InputError, match=f"events in {content_type.partition(';')[0]} are not supported".replace("+", ".")
     ):
         messages_from_http({**_HEADERS, "content-type": content_type}, b"")
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [(None, b""), ({}, "text"), ({}, None), ([("a",)], b""), ([("a", 1)], b""), ({1: "a"}, b""), ("ab", b""), (5, b"")],
+)
+def test_other_types_are_input_errors(headers, body):
+    with pytest.raises(InputError):
+        messages_from_http(headers, body)

@@ -7,6 +7,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.printed_forms import check_forms
 
 from cbnet import Table, parse
 
@@ -141,3 +142,4 @@ def test_patterns_match_as_the_documents_say(pattern, events):
     assert [predicate.matches(event) for event in events] == expected
     table = Table.build({"pattern": predicate})
     assert [bool(found) for found in table.match_many(events)] == expected
+    check_forms(predicate)

@@ -6,8 +6,11 @@ import time
 from itertools import product
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from support.predicate_texts import predicate_texts
+from support.printed_forms import check_forms
+from support.rich_language import rich_predicates
 from support.seeds import seeds
 from support.strategies import any_messages, any_predicates, predicates
 
@@ -18,8 +21,6 @@ from cbnet.language import (
     message_from_json,
     message_to_json,
     parse,
-    predicate_from_json,
-    predicate_to_json,
     reduce,
     size,
 )
@@ -29,10 +30,22 @@ from cbnet.language.formula import predicate_of
 from cbnet.language.values import INT_MAX, INT_MIN
 
 
-@given(any_predicates | predicates())
-def test_parsing_what_is_printed_gives_the_same_predicate(predicate):
-    assert parse(str(predicate)) == predicate
-    assert str(parse(str(predicate))) == str(predicate)
+@given(any_predicates | predicates() | rich_predicates)
+def test_every_form_of_a_predicate_gives_it_back(predicate):
+    check_forms(predicate)
+
+
+@given(predicate_texts)
+@example("not (1 in (2, 3))")
+@example("1 > false + x")
+@example("x = `Infinity`")
+@example("true = x or 1 < 2")
+def test_every_form_of_what_a_text_means_gives_it_back(text):
+    try:
+        predicate = parse(text)
+    except InputError:
+        assume(False)
+    check_forms(predicate)
 
 
 @pytest.mark.parametrize("operator", ["+", "-", "*", "/", "div", "mod"])
@@ -49,11 +62,6 @@ def test_arithmetic_with_any_constant_and_any_name_is_parsed_back(operator):
 @given(any_predicates)
 def test_a_repr_can_be_evaluated(predicate):
     assert eval(repr(predicate), {"parse": parse}) == predicate
-
-
-@given(any_predicates)
-def test_predicates_survive_json(predicate):
-    assert predicate_from_json(predicate_to_json(predicate)) == predicate
 
 
 @given(any_messages)
@@ -129,7 +137,7 @@ def _check_total(text):
             assert 0 <= error.position <= len(text)
             assert error.excerpt().count("\n") == 1
     else:
-        assert parse(str(predicate)) == predicate
+        check_forms(predicate)
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(_FRAGMENTS), max_size=20).map("".join))

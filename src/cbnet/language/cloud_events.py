@@ -20,6 +20,7 @@ from urllib.parse import unquote_to_bytes
 
 from cbnet.errors import MessageFormatError
 from cbnet.language.message import Message
+from cbnet.language.values import type_name
 
 REQUIRED_ATTRIBUTES = ("specversion", "id", "source", "type")
 TEXT_ATTRIBUTES = frozenset({*REQUIRED_ATTRIBUTES, "subject", "time", "dataschema", "datacontenttype"})
@@ -29,6 +30,7 @@ _JSON_TYPE = re.compile(r"[^;]*[/+]json\s*(;.*)?", re.IGNORECASE)
 _TEXT_TYPE = re.compile(r"text/|[^;]*[/+]xml\b", re.IGNORECASE)
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s\";]+)", re.IGNORECASE)
 _PREFIX = "ce-"
+_HEADERS_HINT = 'write {"content-type": "application/json"}, or pairs of name and value'
 _UNKNOWN_TYPE = "application/octet-stream"
 _FORMATS = "application/cloudevents"
 _STRUCTURED, _BATCHED = f"{_FORMATS}+json", f"{_FORMATS}-batch+json"
@@ -40,8 +42,9 @@ def messages_from_http(headers: Mapping[str, str] | Iterable[tuple[str, str]], b
     headers: by name, or pairs of name and value.
     The content type decides: one structured event, a batch, or binary mode, with the attributes in headers.
     """
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
-    lower = {name.lower(): value for name, value in pairs}
+    if not isinstance(body, bytes):
+        raise MessageFormatError(f"the body must be bytes, not {type_name(body)}", hint="encode it as UTF-8")
+    lower = dict(_header(each) for each in (headers.items() if isinstance(headers, Mapping) else _listed(headers)))
     content_type = lower.get("content-type", "")
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == _BATCHED:
@@ -51,6 +54,20 @@ def messages_from_http(headers: Mapping[str, str] | Iterable[tuple[str, str]], b
     if media_type.startswith(_FORMATS):
         raise MessageFormatError(f"events in {media_type} are not supported", hint=f"send {_STRUCTURED}")
     return [_binary(lower, content_type, body)]
+
+
+def _listed(headers: object) -> Iterable[object]:
+    if isinstance(headers, str | bytes) or not isinstance(headers, Iterable):
+        raise MessageFormatError(f"the headers must be a mapping, not {type_name(headers)}", hint=_HEADERS_HINT)
+    return headers
+
+
+def _header(pair: object) -> tuple[str, str]:
+    """Return the name of a header in lower case, and its value."""
+    match pair:
+        case [str(name), str(value)]:
+            return name.lower(), value
+    raise MessageFormatError("a header must be a pair of strings: name and value", hint=_HEADERS_HINT)
 
 
 def messages_from_batch(events: object) -> list[Message]:

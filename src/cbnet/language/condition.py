@@ -112,7 +112,8 @@ class TagTest:
         return format_tag(self.tag)
 
 
-Test: TypeAlias = Comparison | Like | Membership | AddressTest | Presence | TagTest
+OperandTest: TypeAlias = Comparison | Like | Membership | AddressTest
+Test: TypeAlias = OperandTest | Presence | TagTest
 
 
 class Condition(ValueObject):
@@ -172,22 +173,10 @@ class Condition(ValueObject):
     def outcome(self, values: Mapping[str, Value], present: Container[str], tags: Container[str]) -> Outcome:
         """Return the outcome of the test."""
         test = self.test
-        if isinstance(test, Presence):
-            result: bool | Missing = test.name in present
-        elif isinstance(test, TagTest):
-            result = test.tag in tags
-        elif isinstance(test, Comparison):
-            result = compare(test, values)
-        elif isinstance(test, Like):
-            text = evaluate(test.operand, values)
-            result = like(text, test.pattern) if isinstance(text, str) else UNKNOWN
-        elif isinstance(test, AddressTest):
-            address = evaluate(test.operand, values)
-            found = block_contains(block_of(test.block), address) if isinstance(address, str) else None
-            result = UNKNOWN if found is None else found
-        else:
-            result = _is_member(evaluate(test.operand, values), test.values)
-        return Outcome.UNKNOWN if isinstance(result, Missing) else Outcome.TRUE if result else Outcome.FALSE
+        if isinstance(test, Presence | TagTest):
+            is_met = test.name in present if isinstance(test, Presence) else test.tag in tags
+            return Outcome.TRUE if is_met else Outcome.FALSE
+        return outcome(test, values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Condition, (self.test, self.accepted)
@@ -202,7 +191,24 @@ class Condition(ValueObject):
         return (self.text,)
 
 
-def compare(test: Comparison, values: Mapping[str, Value]) -> bool | Missing:
+def outcome(test: OperandTest, values: Mapping[str, Value]) -> Outcome:
+    """Return the outcome of a test of expressions, from the values of the attributes."""
+    if isinstance(test, Comparison):
+        result: bool | Missing | None = _compare(test, values)
+    else:
+        value = evaluate(test.operand, values)
+        if isinstance(test, Membership):
+            result = _is_member(value, test.values)
+        elif not isinstance(value, str):
+            result = UNKNOWN
+        else:
+            result = (
+                like(value, test.pattern) if isinstance(test, Like) else block_contains(block_of(test.block), value)
+            )
+    return Outcome.UNKNOWN if not isinstance(result, bool) else Outcome.TRUE if result else Outcome.FALSE
+
+
+def _compare(test: Comparison, values: Mapping[str, Value]) -> bool | Missing:
     """Return the outcome of a comparison; `=` and `!=` with the constant null are defined for all types."""
     op, left, right = test.op, evaluate(test.left, values), evaluate(test.right, values)
     if isinstance(left, Missing) or isinstance(right, Missing):

@@ -28,10 +28,11 @@ from cbnet.language.condition import (
     Presence,
     TagTest,
     Test,
-    compare,
+    operands_of,
+    outcome,
 )
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
-from cbnet.language.expression import Attribute, Constant, Missing
+from cbnet.language.expression import Attribute, Constant
 from cbnet.language.filter import Filter
 from cbnet.language.like_pattern import equivalent
 from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate
@@ -105,6 +106,8 @@ def literal(test: Test, accepted: Outcome) -> Constraint | Condition | str | boo
         return Constraint(test.name, Op.EXISTS) if accepted & Outcome.TRUE else Condition(test, Outcome.FALSE)
     if isinstance(test, TagTest):
         return test.tag if accepted & Outcome.TRUE else Condition(test, Outcome.FALSE)
+    if all(isinstance(operand, Constant) for operand in operands_of(test)):
+        return bool(outcome(test, {}) & accepted)
     if isinstance(test, Like):
         return _like(test, accepted)
     if isinstance(test, Membership):
@@ -190,12 +193,8 @@ def swapped(accepted: Outcome) -> Outcome:
     return swapped | (Outcome.TRUE if accepted & Outcome.FALSE else Outcome(0))
 
 
-def _comparison(test: Comparison, accepted: Outcome) -> Constraint | Condition | bool:
+def _comparison(test: Comparison, accepted: Outcome) -> Constraint | Condition:
     op, left, right = test.op, test.left, test.right
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        result = compare(test, {})
-        outcome = Outcome.UNKNOWN if isinstance(result, Missing) else Outcome.TRUE if result else Outcome.FALSE
-        return bool(outcome & accepted)
     if accepted == Outcome.FALSE and op in OPPOSITE:
         op, accepted = OPPOSITE[op], Outcome.TRUE
     if isinstance(left, Constant) and op in MIRRORED:
@@ -205,7 +204,7 @@ def _comparison(test: Comparison, accepted: Outcome) -> Constraint | Condition |
     return Condition(Comparison(op, left, right), accepted)
 
 
-def _like(test: Like, accepted: Outcome) -> Constraint | Condition | bool:
+def _like(test: Like, accepted: Outcome) -> Constraint | Condition:
     simple = equivalent(test.pattern)
     if simple is None:
         return Condition(test, accepted)
@@ -213,7 +212,7 @@ def _like(test: Like, accepted: Outcome) -> Constraint | Condition | bool:
     return _comparison(Comparison(op, test.operand, Constant(text)), accepted)
 
 
-def _membership(test: Membership, accepted: Outcome) -> Constraint | Condition | bool:
+def _membership(test: Membership, accepted: Outcome) -> Constraint | Condition:
     if len(test.values) == 1:
         return _comparison(Comparison(Op.EQ, test.operand, Constant(test.values[0])), accepted)
     if accepted == Outcome.TRUE and isinstance(test.operand, Attribute):

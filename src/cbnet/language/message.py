@@ -87,6 +87,10 @@ class Message(ValueObject):
     @classmethod
     def from_dict(cls, members: Mapping[str, Any]) -> Message:
         """Return the message of the members of its JSON form; the key "#" holds the tags."""
+        if not isinstance(members, Mapping):
+            raise ValueDomainError(
+                f"a message must be a mapping, not {type_name(members)}", hint='write {"name": value}'
+            )
         attributes = {name: value for name, value in members.items() if name != RESERVED_NAME}
         return cls(attributes, members.get(RESERVED_NAME, ()))
 

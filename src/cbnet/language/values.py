@@ -29,6 +29,10 @@ RESERVED_NAME = "#"  # the key of the tags in a JSON message
 KEYWORDS = frozenset({"and", "or", "not", "exists", "true", "false", "null"})
 # Keywords in some positions only: names that read as one there are printed in backquotes.
 CONTEXTUAL_KEYWORDS = frozenset({"absent", "in", "like", "is", "div", "mod"})
+FOREIGN_NULLS = frozenset({"NULL", "Null", "None", "nil", "undefined"})
+# Values of other languages: as names they are printed in backquotes too, since they are refused as operands.
+FOREIGN_VALUES = FOREIGN_NULLS | {"True", "TRUE", "False", "FALSE", "NaN", "nan", "inf", "Infinity"}
+_QUOTED_NAMES = KEYWORDS | CONTEXTUAL_KEYWORDS | FOREIGN_VALUES
 BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
@@ -164,7 +168,7 @@ def type_name(value: object) -> str:
 
 def format_name(name: str) -> str:
     """Return an attribute's name, in backquotes if necessary."""
-    if BARE_NAME.fullmatch(name) and name not in KEYWORDS and name not in CONTEXTUAL_KEYWORDS:
+    if BARE_NAME.fullmatch(name) and name not in _QUOTED_NAMES:
         return name
     return _quoted(name, "`")
 

@@ -129,3 +129,9 @@ def test_long_paths_beside_arrays_are_read():
 def test_three_constraints_below_a_long_array_find_their_element():
     order = {"items": [{"price": i, "count": i, "sku": i} for i in range(2_000)]}
     assert matches("items.count >= 0 and items.price >= 0 and items.sku = 1999", order)
+
+
+@pytest.mark.parametrize("members", [None, [], "a", 5])
+def test_a_message_of_anything_but_a_mapping_is_an_error(members):
+    with pytest.raises(ValueDomainError, match="must be a mapping"):
+        Message.from_dict(members)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from cbnet.language.condition import Comparison, Condition, Like, Membership, Outcome, Presence, operands_of
+from cbnet.language.condition import Comparison, Like, Membership, Outcome, Presence, operands_of, outcome
 from cbnet.language.constraint import ORDERING, Op, value_set
 from cbnet.language.dialects.cesql_operands import OperandTranslator, Variant, cast, has_value
 from cbnet.language.dialects.cesql_reader import CONDITIONS, NEGATED, CesqlReader
@@ -165,7 +165,7 @@ class _Translator(OperandTranslator):
         for operand in operands:
             self._reader.check_expression(operand, token)
         if all(isinstance(operand, Constant) for operand in operands):
-            return {Outcome.TRUE: _YES, Outcome.FALSE: _NO}.get(Condition(test).outcome({}, (), ()), _ERROR)
+            return {Outcome.TRUE: _YES, Outcome.FALSE: _NO}.get(outcome(test, {}), _ERROR)
         guard = all_of(map(has_value, operands))
         return decided(test, Not(test), guard)
 

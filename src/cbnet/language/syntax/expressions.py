@@ -24,9 +24,9 @@ from cbnet.language.expression import (
     Expression,
     folded,
 )
-from cbnet.language.syntax.hints import FOREIGN_VALUES, name_hint, value_hint
+from cbnet.language.syntax.hints import name_hint, value_hint
 from cbnet.language.syntax.lexer import Token, TokenReader, TokenType, tokenize
-from cbnet.language.values import RESERVED_NAME, Value
+from cbnet.language.values import FOREIGN_VALUES, RESERVED_NAME, Value
 
 MAX_EXPRESSION_NESTING = 32
 _CONNECTIVES = frozenset({"&&", "&", "||", "|"})  # of other languages: they join constraints
@@ -43,14 +43,17 @@ class ExpressionReader(TokenReader):
 
     def _left_operand(self) -> Expression:
         token = self._peek()
-        if token.kind is TokenType.VALUE and not self._begins_operand():
+        if token.kind is TokenType.VALUE and not self._continues_operand(self._next + 1):
             raise self._error("expected a name", hint=name_hint(self._tokens[self._next :][:3]))
         return self._expression()
 
-    def _begins_operand(self) -> bool:
-        """Return whether an operator or another part of a comparison follows a constant."""
-        following = self._tokens[self._next + 1]
-        return following.kind in (TokenType.OPERATOR, TokenType.SIGN) or following.text in _AFTER_OPERAND
+    def _continues_operand(self, index: int) -> bool:
+        """Return whether a token is one that follows an operand: an operator, or a word such as `in` or `not in`."""
+        token, after = self._tokens[index], self._tokens[min(index + 1, len(self._tokens) - 1)]
+        if token.text == "not":
+            return after.text in ("in", "like")
+        is_operator = token.kind in (TokenType.OPERATOR, TokenType.SIGN) and token.text not in _CONNECTIVES
+        return is_operator or token.text in _AFTER_OPERAND
 
     def _right_operand(self) -> Expression:
         token = self._peek()
@@ -146,14 +149,7 @@ class ExpressionReader(TokenReader):
     def _is_expression_group(self) -> bool:
         """Return whether the parenthesis here is part of an expression: an operator follows its end."""
         closing = self._closings.get(self._next)
-        if closing is None:
-            return False
-        following, after = self._tokens[closing + 1], self._tokens[min(closing + 2, len(self._tokens) - 1)]
-        if following.text == "not":
-            return after.text in ("in", "like")
-        return following.text in _AFTER_OPERAND or (
-            following.kind in (TokenType.OPERATOR, TokenType.SIGN) and following.text not in _CONNECTIVES
-        )
+        return closing is not None and self._continues_operand(closing + 1)
 
     def _is_operator(self, ahead: int = 0) -> bool:
         token = self._tokens[self._next + ahead]

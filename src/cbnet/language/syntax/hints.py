@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from cbnet.language.syntax.lexer import Token, TokenType
-from cbnet.language.values import BARE_NAME, format_value
+from cbnet.language.values import BARE_NAME, FOREIGN_NULLS, FOREIGN_VALUES, format_value
 
 _OPERATORS = {
     "==": "=", "===": "=", "!==": "!=", "<>": "!=", "=>": ">=", "=<": "<=", "^": "^=", "$": "$=", "*": "*=",
@@ -22,8 +22,6 @@ _REGEX_SEARCH = frozenset({"=~", "~", "regexp", "rlike"})  # they match anywhere
 _PATTERN_OPERATORS = _REGEX_SEARCH | {"~=", "ilike", "matches", "match", "regex", "glob", "similar"}
 _REGEX_SYNTAX = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _ALL_OPERATORS = "= != < <= > >= ^= $= *="
-_NULLS = frozenset({"NULL", "Null", "None", "nil", "undefined"})
-FOREIGN_VALUES = _NULLS | {"True", "TRUE", "False", "FALSE", "NaN", "nan", "inf", "Infinity"}  # of other languages
 
 
 def operator_hint(tokens: Sequence[Token]) -> str:
@@ -92,7 +90,7 @@ def value_hint(token: Token) -> str:
     """Return the hint for a token where a value is expected."""
     if token.text in ("True", "TRUE", "False", "FALSE"):
         return f"write `{token.text.lower()}`"
-    if token.text in _NULLS:
+    if token.text in FOREIGN_NULLS:
         return "write `null`, or `absent name` if there must be no value"
     if token.text in FOREIGN_VALUES:
         return "NaN and infinity are not values"

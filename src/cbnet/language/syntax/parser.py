@@ -175,24 +175,14 @@ class _Parser(ExpressionReader):
         token = self._peek()
         if token.kind is TokenType.TAG:
             return self._tag()
-        if token.kind is TokenType.VALUE and isinstance(token.value, bool):
-            return self._constant()
+        if isinstance(token.value, bool) and not self._continues_operand(self._next + 1):
+            return TRUE if self._take().value else FALSE
         if self._accept("exists"):
             return Presence(self._name())
         if token.text == "absent" and self._tokens[self._next + 1].kind is TokenType.NAME:
             self._take()
             return Not(Presence(self._name()))
         return self._comparison()
-
-    def _constant(self) -> Formula:
-        token = self._take()
-        if self._is_operator():
-            raise self._error(
-                f"`{token.text}` is a keyword",
-                token,
-                hint=f"write `` `{token.text}` `` in backquotes to use it as a name",
-            )
-        return TRUE if token.value else FALSE
 
     def _tag(self) -> Formula:
         token = self._take()
@@ -209,6 +199,7 @@ class _Parser(ExpressionReader):
             self._take()
         if self._peek().text in ("in", "like"):
             test = self._member_test(left) if self._take().text == "in" else Like(left, self._pattern())
+            self._check_name(first, left)
             return Not(test) if is_negated else test
         op = self._operator(first)
         token = self._peek()
@@ -217,9 +208,15 @@ class _Parser(ExpressionReader):
             if isinstance(operand, Constant) and not takes(op, value_type(operand.value)):
                 problem, hint = refusal(op, operand.value)
                 raise self._error(problem, token, hint=hint)
-        if isinstance(left, Constant) and isinstance(right, Constant):
-            raise self._error("expected a name", self._tokens[first], hint=name_hint(self._tokens[first:][:3]))
+        if isinstance(right, Constant):
+            self._check_name(first, left)
         return Comparison(op, left, right)
+
+    def _check_name(self, first: int, left: Expression) -> None:
+        """Raise an error if a test of constants begins with a string in quotes: a name was meant."""
+        token = self._tokens[first]
+        if isinstance(left, Constant) and token.kind is TokenType.VALUE and isinstance(token.value, str):
+            raise self._error("expected a name", token, hint=name_hint(self._tokens[first:][:3]))
 
     def _member_test(self, operand: Expression) -> Test:
         """Read what follows `in`."""
