@@ -9,7 +9,7 @@ import re
 import time
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from support.printed_forms import check_forms
 
@@ -20,7 +20,7 @@ NAMES = ["a", "b", "$c", "d_1"]
 COMPARISONS = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 NO_NUMBER = object()  # the result of arithmetic with a string or a bool
 
 values = st.sampled_from([None, True, False, 0, 1, 2, -1, 0.5, 1.5, "", "a", "b", "ab", "a%", "abb"])
@@ -44,7 +44,9 @@ def compare(op, left, right):
 def calculate(op, left, right):
     if left is None or right is None:
         return None
-    return ARITHMETIC[op](left, right) if is_number(left) and is_number(right) else NO_NUMBER
+    if not is_number(left) or not is_number(right) or (op == "/" and right == 0):
+        return NO_NUMBER
+    return ARITHMETIC[op](left, right)
 
 
 def negate(value):
@@ -80,10 +82,10 @@ def sums(operands):
 operands = st.recursive(names | numbers, sums, max_leaves=3)
 
 
-def comparisons_by(ops, rights):
+def comparisons_by(ops, rights, lefts=None):
     return st.builds(
         lambda op, left, right: (f"{left[0]} {op} {right[0]}", lambda row: compare(op, left[1](row), right[1](row))),
-        st.sampled_from(ops), operands, rights,
+        st.sampled_from(ops), operands if lefts is None else lefts, rights,
     )  # fmt: skip
 
 
@@ -98,7 +100,7 @@ def ranges_by(word, joined, above, below):
 
 
 comparisons = comparisons_by(list(COMPARISONS), operands)
-equalities = comparisons_by(["=", "<>"], operands | strings | bools)
+equalities = comparisons_by(["=", "<>"], operands | strings) | comparisons_by(["=", "<>"], bools, names)
 ranges = ranges_by("BETWEEN", both, ">=", "<=")
 outsides = ranges_by("NOT BETWEEN", either, "<", ">")
 patterns = st.builds(
@@ -131,7 +133,11 @@ def joined(parts):
 @given(st.recursive(conditions, joined, max_leaves=5), st.lists(properties, min_size=1, max_size=5))
 def test_selectors_select_what_the_specification_says(selector, rows):
     text, oracle = selector
-    predicate = parse(text, dialect="selector")
+    try:
+        predicate = parse(text, dialect="selector")
+    except InputError as error:
+        assert "has no value" in error.problem  # a constant divided by 0
+        assume(False)
     expected = [oracle(row) is True for row in rows]
     assert [predicate.matches(row) for row in rows] == expected
     assert [bool(found) for found in Table.build({"rule": predicate}).match_many(rows)] == expected

@@ -194,7 +194,7 @@ def _anything_but(name: str, operand: object, path: Path) -> Formula:
             raise PatternError(f"`anything-but` does not take `{key}`", path, hint=hint)
         excluded = []
         for each, place in _listed(operand, (*path, key)):
-            if each == "" and key in ("prefix", "suffix"):
+            if _string(each, place) == "" and key in ("prefix", "suffix"):
                 raise PatternError(f"an empty {key} excludes every string", place, hint="write a text")
             excluded.append(_EXCLUDABLE[key](name, each, place))
     else:
@@ -229,6 +229,7 @@ _EXCLUDABLE: dict[str, _Matcher] = {
 }
 _MATCHERS: dict[str, _Matcher] = {
     **_EXCLUDABLE,
+    "exactly": lambda name, text, path: Membership(Attribute(name), (_string(text, path),)),
     "anything-but": _anything_but,
     "numeric": _numeric,
     "exists": _exists,

@@ -7,7 +7,7 @@ and a filter asks for one outcome; so each condition becomes two formulas, one f
     n = 5           true: n = 5         false: n != null and (n = 5) is not true
     n IS NULL       true: (n = null) is not false       false: n != null
 
-Refused, since a message does not keep Java's types: `a / b` without an operand that is a double in Java too.
+`/` keeps the fraction, as in ActiveMQ, Qpid and RabbitMQ: a message does not keep Java's types.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from cbnet.language.constraint import ORDERING, Op, value_set
 from cbnet.language.dialects.event_attributes import present
 from cbnet.language.dialects.selector_reader import SelectorReader
 from cbnet.language.dialects.sql_reader import Node
-from cbnet.language.expression import Arithmetic, Attribute, Constant, Expression, Missing, evaluate, names
+from cbnet.language.expression import Arithmetic, Attribute, Constant, Expression, folded, names
 from cbnet.language.formula import FALSE, NOT_FALSE, NOT_TRUE, TRUE, AllOf, AnyOf, Formula, Is
 from cbnet.language.like_pattern import escape_pattern, validate_pattern
 from cbnet.language.syntax.lexer import Token
-from cbnet.language.values import INT_MAX, Value, ValueType, canonical, validate_value, value_type
+from cbnet.language.values import INT_MAX, ValueType, canonical, validate_value, value_type
 
 _OPERATORS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
@@ -58,7 +58,6 @@ class _Operand:
     expression: Expression
     type: ValueType | None
     token: Token
-    is_double: bool = False  # in Java, whatever the types of the properties
 
 
 class _Translator:
@@ -141,6 +140,9 @@ class _Translator:
             if operator in ORDERING and operand.type not in (None, ValueType.NUMBER):
                 problem = f"`{op}` compares numbers, not a {operand.type}"
                 raise self._error(operand.token, problem, "selectors compare strings and booleans with = and <>")
+        are_constants = isinstance(left.expression, Constant) and isinstance(right.expression, Constant)
+        if are_constants and (left.type is ValueType.BOOL) != (right.type is ValueType.BOOL):
+            raise self._error(right.token, f"a {left.type} never equals a {right.type}", "compare a property with it")
         if operator in ORDERING and left.type is right.type is None:
             left = self._numeric(left)  # both could be strings, which we order and selectors do not
         return _decided(Comparison(operator, left.expression, right.expression))
@@ -161,8 +163,7 @@ class _Translator:
     def _literal(self, token: Token) -> _Operand:
         if isinstance(token.value, int):
             self._reader.located(token, lambda value: validate_value(value, "number"), token.value)
-        is_double = isinstance(token.value, float)
-        return _Operand(Constant(canonical(token.value)), value_type(token.value), token, is_double)
+        return _Operand(Constant(canonical(token.value)), value_type(token.value), token)
 
     def _signed(self, node: Node) -> _Operand:
         """Return -x as 0 - x, and +x as a number."""
@@ -182,23 +183,11 @@ class _Translator:
         for operand in (left, right):
             if operand.type not in (None, ValueType.NUMBER):
                 raise self._error(operand.token, f"`{op}` needs numbers, not a {operand.type}", "write a number")
-        is_double = left.is_double or right.is_double
-        are_constants = isinstance(left.expression, Constant) and isinstance(right.expression, Constant)
-        if op == "/" and not is_double:
-            if not are_constants:
-                problem = "whether `/` drops the fraction depends on Java's types, which messages do not keep"
-                raise self._error(token, problem, "write a number with a decimal point, as in x / 2.0 or 1.0 * x / y")
-            op = "div"
-        expression: Expression = Arithmetic(op, left.expression, right.expression)
-        if are_constants:
-            expression = Constant(self._value(expression, is_double, token))
-        return _Operand(expression, ValueType.NUMBER, token, is_double)
-
-    def _value(self, expression: Expression, is_double: bool, token: Token) -> Value:
-        value = evaluate(expression, {})
-        if isinstance(value, Missing) or (isinstance(value, float) and not is_double):
-            raise self._error(token, f"`{expression}` has no value of 64 bits", "correct the operands")
-        return value
+        operation = Arithmetic(op, left.expression, right.expression)
+        expression = folded(operation)
+        if expression is None:
+            raise self._error(token, f"`{operation}` has no value", "correct the operands")
+        return _Operand(expression, ValueType.NUMBER, token)
 
     def _error(self, token: Token, problem: str, hint: str) -> PredicateSyntaxError:
         return self._reader.error_at(token, problem, hint)
