@@ -92,6 +92,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_unconfigure():
+    """Let the interpreter free at its end what is exempt: DuckDB's binding prints pages about what stays."""
+    gc.unfreeze()
+
+
 @dataclass
 class Outcome:
     code: int
