@@ -12,7 +12,8 @@ package that owns the concept.
     condition_ conditions                  cover_   the index of filters that cover others
     memtable_  filters not yet compiled    frame_, live_, right_  messages in frames: reading, matching, rights
 
-Messages: message_encoding, written by dict_encoding and column_encoding; frame_message, json_values, symbol_table.
+Messages: message_encoding, written by dict_encoding, json_encoding and column_encoding; frame_message, json_values,
+symbol_table.
 Filters in their byte form: plain_filter, plain_predicate, filter_rows.
 Shared: arrays, byte_strings, clocks, intrinsics, constant_pool, text_patterns, word_test, binding_search, target_set,
 word_rows, test_codes.

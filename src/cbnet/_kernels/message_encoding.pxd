@@ -10,9 +10,10 @@ whatever they hold; a tag is an attribute of its own kind; an attribute with sev
 An element is an object or array inside an array. Values in different elements of one array are not compatible:
 they cannot satisfy a filter together.
 
-`dict_encoding` and `column_encoding` write batches, with `begin_message` and `push`; `drop_message` takes back a message
-that turns out to be wrong. A reader of bytes needs no batch: it looks its names up with `find_hashed`, and gives the
-attributes to `set_single`. Texts are not copied: they must live as long as the attributes are read.
+`dict_encoding`, `json_encoding` and `column_encoding` write batches, with `begin_message` and `push`; `drop_message`
+takes back a message that turns out to be wrong. A reader of frames needs no batch: it looks its names up with
+`find_hashed`, and gives the attributes to `set_single`. Texts are not copied: they must live as long as the attributes
+are read.
 """
 
 from libc.math cimport isfinite

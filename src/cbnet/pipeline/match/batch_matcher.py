@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cbnet._kernels.dict_encoding import DictEncoder
+from cbnet._kernels.json_encoding import JsonEncoder
 from cbnet._kernels.message_encoding import Batch
 from cbnet.errors import InputError
 from cbnet.matching.files.message_files import Blank, add_line
@@ -195,7 +195,7 @@ def _encode(
 ) -> tuple[EncodedMessages, Rejected, Sequence[int]]:
     """Return the messages, encoded for each table, the errors of rejected rows, and the numbers of blank lines."""
     if plan.has_lines:
-        return _encode_lines(batch.column(len(plan.keys)).to_pylist(), tables, plan.attributes)
+        return _encode_lines(batch.column(len(plan.keys)), tables, plan.attributes)
     columns = batch.columns[len(plan.keys) :][: len(plan.attributes)]
     # A batch without columns would have no number of rows.
     messages = pa.RecordBatch.from_arrays([*columns, pa.nulls(batch.num_rows)], [*plan.attributes, ""])
@@ -208,16 +208,25 @@ def _encode(
 
 
 def _encode_lines(
-    lines: list[bytes | None], tables: Sequence[OpenTable], attributes: Sequence[str]
+    lines: pa.Array, tables: Sequence[OpenTable], attributes: Sequence[str]
 ) -> tuple[EncodedMessages, Rejected, Sequence[int]]:
     """Return the messages of lines as files are read, and the rest as `_encode` does."""
     encoded: EncodedMessages = []
     rejected: Rejected = {}
     blank: dict[int, None] = {}
+    texts = lines.fill_null(b"").cast(pa.binary())
+    _, offsets, data = texts.buffers()
     for table in tables:
         symbols = table.matcher.symbols
-        encoder = DictEncoder(symbols)
-        for row, line in enumerate(lines):
+        encoder = JsonEncoder(symbols)
+        row = 0
+        while row < len(lines):
+            if not attributes and data is not None:
+                first = texts.offset
+                row = encoder.add_texts(offsets.address, data.address, first + row, first + len(lines), texts) - first
+            if row == len(lines):
+                break
+            line = lines[row].as_py()
             error = InputError("no value") if line is None else add_line(line, encoder, symbols, attributes)
             if isinstance(error, InputError):
                 rejected.setdefault(row, error)
@@ -225,6 +234,7 @@ def _encode_lines(
                 blank[row] = None
             if error:
                 encoder.add({})  # every row has a place in the batch
+            row += 1
         encoded.append((encoder.batch, lines))
     return encoded, rejected, [*blank]
 
