@@ -1,12 +1,10 @@
-"""Throughput and latency of acknowledged and plain publishing, and of JetStream, in alternating rounds.
+"""Throughput and latency of acknowledged publishing, and of JetStream, in alternating rounds.
 
     cbnet, 1 router     publisher and durable subscriptions at one router, with a journal in a folder, or in PostgreSQL
     cbnet, 3 routers    publisher at a, durable subscription at c: a – b – c
     nats, 1 server      a stream in a file, synced before each answer or not
 
-A plain message counts as answered when it is delivered to a subscriber, an acknowledged one when it is on disk.
-Afterwards all acknowledged messages are read back over one subscription, and acknowledged; each must be stored once,
-in order.
+Afterwards all messages are read back over one subscription, and acknowledged; each must be stored once, in order.
 
     PUB bench _INBOX.bench.17 100 ──►  ◄── MSG _INBOX.bench.17 1 30 {"stream": "BENCH", "seq": 17}
 
@@ -40,14 +38,14 @@ from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.async_subscription import DurableDelivery
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Deliver, DurablePublish, DurablePublished, DurablePublishedRun, Publish
+from cbnet.network.protocol.frames import DurablePublish, DurablePublished, DurablePublishedRun
 from cbnet.network.protocol.wire import encode
 from cbnet.network.service.process_network import free_ports
 from cbnet.network.transport.event_loop import run as run_async
 from cbnet_lab.bench.plans import DurablePlan, Report
 from cbnet_lab.bench.postgres_server import PostgresServer
 from cbnet_lab.bench.processes import ServerProcess, ServerSetup, nats_program, running_server
-from cbnet_lab.bench.result_table import Cell, ResultTable, shown, shown_columns
+from cbnet_lab.bench.result_table import ResultTable, shown, shown_columns
 from cbnet_lab.bench.router.router_client import RawLink, RouterClient
 from cbnet_lab.bench.router.servers import SERVERS
 from cbnet_lab.bench.router.wire_formats import NatsFormat
@@ -71,30 +69,23 @@ def number_of(payload: bytes) -> int:
 
 
 class RouterLink:
-    """Messages through routers, answered when delivered to a plain subscriber, or stored for a durable subscription."""
+    """Messages through routers, answered when stored for durable subscriptions."""
 
-    def __init__(self, publish_at: Address, subscribe_at: Address | None, subscriptions: int = 1) -> None:
-        """Connect; subscribe_at: router of the plain subscriber; None if messages are acknowledged."""
-        self._subscriptions = subscriptions
-        publisher = answers = RouterClient(RawLink(publish_at.port), "publisher")
-        self._incarnation = secrets.randbits(63) if subscribe_at is None else None
-        if subscribe_at is not None:
-            answers = RouterClient(RawLink(subscribe_at.port), "subscriber")
-            answers.subscribe([PREDICATE])
-        self.publisher, self.answers, self._reader = publisher.link.socket, answers.link.socket, answers.reader
+    def __init__(self, publish_at: Address, subscriptions: int) -> None:
+        """Connect; subscriptions: their number."""
+        self._subscriptions, self._incarnation = subscriptions, secrets.randbits(63)
+        client = RouterClient(RawLink(publish_at.port), "publisher")
+        self.publisher = self.answers = client.link.socket
+        self._reader = client.reader
 
     def publication(self, number: int, floor: int, payload: bytes) -> bytes:
-        """Return a `Publish` or `DurablePublish` frame; floor: the lowest number without an answer."""
-        if self._incarnation is None:
-            return encode(Publish(0, _CONTENT, [], payload, False))
+        """Return a `DurablePublish` frame; floor: the lowest number without an answer."""
         return encode(DurablePublish(self._incarnation, number, floor, _PUBLISH_TIMEOUT, _CONTENT, [], payload))
 
     def answered(self, data: bytes) -> Iterator[int]:
-        """Yield the numbers of the delivered or stored messages in received bytes, in order of arrival."""
+        """Yield the numbers of the stored messages in received bytes, in order of arrival."""
         for frame in self._reader.feed(data):
-            if isinstance(frame, Deliver):
-                yield number_of(frame.payload)
-            elif isinstance(frame, DurablePublished):
+            if isinstance(frame, DurablePublished):
                 if frame.subscriptions != self._subscriptions or frame.silent or frame.refused:
                     raise CbnetError(f"a message was not stored: {frame}")
                 yield frame.sequence
@@ -105,27 +96,23 @@ class RouterLink:
 
 
 class NatsLink:
-    """Messages to a nats-server, answered when delivered to a subscriber, or stored in a stream."""
+    """Messages to a nats-server, answered when stored in a stream."""
 
-    def __init__(self, port: int, *, is_stored: bool) -> None:
-        """Connect; is_stored: create the stream, and publish to it."""
-        if is_stored:
-            run_async(_add_stream(port))
-        self._is_stored, self._rest = is_stored, b""
-        self._format = NatsFormat(f"{_INBOX}.*" if is_stored else "plain")
+    def __init__(self, port: int) -> None:
+        """Create the stream, and connect."""
+        run_async(_add_stream(port))
+        self._rest, format = b"", NatsFormat(f"{_INBOX}.*")
         publisher, subscriber = RawLink(port), RawLink(port)
-        self._format.open_publisher(publisher, 0)
-        self._format.open_subscriber(subscriber, 1)
+        format.open_publisher(publisher, 0)
+        format.open_subscriber(subscriber, 1)
         self.publisher, self.answers = publisher.socket, subscriber.socket
 
     def publication(self, number: int, floor: int, payload: bytes) -> bytes:  # noqa: ARG002
-        """Return a PUB frame, for a stream with a reply subject."""
-        if not self._is_stored:
-            return self._format.publication(payload)
+        """Return a PUB frame with a reply subject."""
         return f"PUB {_SUBJECT} {_INBOX}.{number} {len(payload)}\r\n".encode() + payload + b"\r\n"
 
     def answered(self, data: bytes) -> Iterator[int]:
-        """Yield the numbers of delivered or stored messages; answer a ping."""
+        """Yield the numbers of stored messages; answer a ping."""
         data, start = self._rest + data, 0
         while (end := data.find(b"\r\n", start)) >= 0:
             head, following = data[start:end], end + 2
@@ -135,9 +122,9 @@ class NatsLink:
                 if following > len(data):
                     break
                 payload = data[end + 2 : following - 2]
-                if self._is_stored and b'"error"' in payload:
+                if b'"error"' in payload:
                     raise CbnetError(f"nats-server: {payload.decode()}")
-                yield int(subject.rpartition(b".")[2]) if self._is_stored else number_of(payload)
+                yield int(subject.rpartition(b".")[2])
             elif head == b"PING":
                 self.answers.sendall(b"PONG\r\n")
             elif head.startswith(b"-ERR"):
@@ -187,14 +174,13 @@ class PublishingResult:
 
     name: str = shown("server")
     servers: int
-    is_acknowledged: bool
     subscriptions: int = shown("subscriptions")  # that match all messages
     messages_per_s: int = shown("messages/s")  # of the best round
     cpu_us_per_message: float = shown("CPU µs/message")  # of all servers, in the best round
     p50_ms: float = shown("p50 ms")  # of messages sent one at a time
     p99_ms: float = shown("p99 ms")
     loaded_p50_ms: float = shown("p50 ms of many")  # with many messages in flight
-    read_us_per_message: float | None = shown("to read")  # processor time of all servers to deliver and acknowledge it
+    read_us_per_message: float = shown("to read")  # processor time of all servers to deliver and acknowledge it
     bytes_per_message: float | None = shown("bytes on disk")
     messages: int
     problem: str | None
@@ -207,7 +193,7 @@ class AcknowledgedRival:
     name: str
     link: PublishingLink
     pids: Sequence[int]  # of the servers
-    stored: Callable[[int], list[int]] | None  # reads this many messages, returns their numbers; None: not acknowledged
+    stored: Callable[[int], list[int]]  # reads this many messages, and returns their numbers
     subscriptions: int = 1
     folder: Path | None = None  # where they are stored
     published: int = 0
@@ -258,17 +244,16 @@ class AcknowledgedRival:
         self.link.answers.close()
 
     def result(self) -> PublishingResult:
-        """Read back all acknowledged messages, and return the measurements."""
+        """Read back all messages, and return the measurements."""
         numbers = list(range(1, self.published + 1))
         files = [] if self.folder is None else [*self.folder.rglob("journal.sqlite*")]
         cpu = cpu_meter(self.pids)
-        stored = numbers if self.stored is None else self.stored(self.published)
-        read = None if self.stored is None else sum(cpu()) * 1e6 / self.published
+        stored = self.stored(self.published)
+        read = sum(cpu()) * 1e6 / self.published
         wrong = f"{self.name}: {len(stored):,} of {self.published:,} messages stored, or not in order"
         return PublishingResult(
             name=self.name,
             servers=len(self.pids),
-            is_acknowledged=self.stored is not None,
             subscriptions=self.subscriptions,
             messages_per_s=round(max(self.speeds)),
             cpu_us_per_message=min(self.cpu_us),
@@ -286,8 +271,7 @@ def run(plan: DurablePlan, report: Report) -> Iterator[PublishingResult]:
     """Measure all methods in turn."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-bench-")))
-        rivals = [_routers(stack, size, None) for size in (1, 3)]
-        rivals += [_routers(stack, 1, folder / str(count), count) for count in plan.subscriptions]
+        rivals = [_routers(stack, 1, folder / str(count), count) for count in plan.subscriptions]
         rivals.append(_routers(stack, 3, folder / "chain"))
         rivals.append(_routers(stack, 1, stack.enter_context(PostgresServer()).uri))
         rivals += _nats(stack)
@@ -306,28 +290,24 @@ def tables(plan: DurablePlan, rows: Sequence[PublishingResult]) -> Iterator[str 
     """Yield the speed and latency of each method."""
     yield f"{SERVERS['nats'].version()}: answers before it syncs its file, unless synced"
     title = f"{plan.messages:,} messages of {plan.payload_bytes:,} bytes, one or {plan.window} in flight"
-    answered: dict[str, Cell[PublishingResult]] = {
-        "answered when": lambda row: "stored" if row.is_acknowledged else "delivered"
-    }
-    yield ResultTable(f"{title}, best of {plan.rounds} rounds", rows, shown_columns(PublishingResult) | answered)
+    yield ResultTable(f"{title}, best of {plan.rounds} rounds", rows, shown_columns(PublishingResult))
 
 
-def _routers(stack: ExitStack, size: int, journals: Path | str | None, subscriptions: int = 1) -> AcknowledgedRival:
-    """Start routers in a chain, with durable subscriptions at the last one; for plain messages without journals."""
+def _routers(stack: ExitStack, size: int, journals: Path | str, subscriptions: int = 1) -> AcknowledgedRival:
+    """Start routers in a chain, with durable subscriptions at the last one."""
     names = "abc"[:size]
     settings = [Settings(name, **_PATIENT) for name in names]
     network = stack.enter_context(ProcessNetwork(settings, list(pairwise(names)), journals=journals))
     network.wait()
     first, last = (network.addresses[name] for name in (names[0], names[-1]))
-    if journals is not None:
-        with connect(str(last)) as client:
-            for number in range(subscriptions):
-                client.subscribe(PREDICATE, durable=f"{_NAME}-{number}", wait=number == subscriptions - 1)
+    with connect(str(last)) as client:
+        for number in range(subscriptions):
+            client.subscribe(PREDICATE, durable=f"{_NAME}-{number}", wait=number == subscriptions - 1)
     return AcknowledgedRival(
         name=f"cbnet, {plural(size, 'router')}{', PostgreSQL' if isinstance(journals, str) else ''}",
-        link=RouterLink(first, last if journals is None else None, subscriptions),
+        link=RouterLink(first, subscriptions),
         pids=[*network.pids.values()],
-        stored=None if journals is None else partial(_stored, str(last)),
+        stored=partial(_stored, str(last)),
         subscriptions=subscriptions,
         folder=journals if isinstance(journals, Path) else None,
     )
@@ -346,13 +326,11 @@ def _stored(address: str, count: int) -> list[int]:
 
 
 def _nats(stack: ExitStack) -> Iterator[AcknowledgedRival]:
-    server = stack.enter_context(jetstream_server())
-    yield AcknowledgedRival("nats, 1 server", NatsLink(server.port, is_stored=False), [server.pid], None)
     for is_synced in (False, True):
         server = stack.enter_context(jetstream_server(is_synced=is_synced))
         yield AcknowledgedRival(
             name=f"JetStream, 1 server{', synced' if is_synced else ''}",
-            link=NatsLink(server.port, is_stored=True),
+            link=NatsLink(server.port),
             pids=[server.pid],
             stored=partial(stored_in_stream, server.port),
         )

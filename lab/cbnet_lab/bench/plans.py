@@ -260,18 +260,15 @@ class NetworkBenchPlan:
 
 @dataclass(frozen=True)
 class SparkPlan:
-    """Match flights and stock quotes on Spark with one and two cores, without Spark, and with rivals.
+    """Match flights and stock quotes on Spark with one and two cores, and without Spark.
 
     Example: cbnet bench spark --flights flights.csv.gz --quotes stockquotes.txt.gz
     """
 
     flights: str | None = option(None, "FILE", "Flights, in the format of the preset.")
     quotes: str | None = option(None, "FILE", "Stock quotes, in the format of the preset.")
-    records: int = option(1_000_000, "N", "Records, repeated from the files; 0 for rivals only.", least=0)
+    records: int = option(1_000_000, "N", "Records, repeated from the files.", least=1)
     filters: int = option(1_000_000, "F", "Filters drawn from the records.", least=1000)
-    rival_records: int = option(200_000, "N", "Records for the rivals; 0 for no rivals.")
-    rival_filters: tuple[int, ...] = option("1000,10000", "F,...", "Numbers of filters for the rivals.", parse=numbers)
-    budget: float = option(60.0, "S", "Time limit of each rival, in seconds; slow rivals get fewer records.")
     folder: str | None = option(None, "FOLDER", "Folder to keep the inputs in, for later runs.", shown=False)
     seed: int = seed()
     conf: Mapping[str, str] = option(

@@ -1,1 +1,1 @@
-"""Charts, graph drawings and report pages; the only package that imports plotting."""
+"""Charts and report pages; the only package that imports plotting."""

@@ -6,13 +6,12 @@ from itertools import combinations, pairwise
 import pyarrow as pa
 import pytest
 
-from cbnet_lab.cli.lab.report import rows_section
 from cbnet_lab.experiments.claim import VERDICTS, Finding, claims
 from cbnet_lab.experiments.experiment import Experiment
 from cbnet_lab.experiments.page import reproduction_page
 from cbnet_lab.experiments.reproduce import ExperimentOutcome
 from cbnet_lab.report.chart import Chart, PublishedValue
-from cbnet_lab.report.page import Page, html
+from cbnet_lab.report.page import Page, Section, html, rows_grid
 
 TABLE = pa.table(
     {
@@ -89,7 +88,7 @@ def test_all_charts_are_drawn_and_nothing_overflows(visit, path, width, colours)
 def test_wide_tables_wrap_or_scroll_inside_the_page(visit, tmp_path, width, columns):
     row = {f"column number {number}": 123_456 for number in range(columns)}
     path = tmp_path / "report.html"
-    path.write_text(html(Page("Rows", [], [rows_section("rows.jsonl", [row])])), encoding="utf-8")
+    path.write_text(html(Page("Rows", [], [Section("All", "all", [], [rows_grid([row])])])), encoding="utf-8")
     page = visit(path, width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     table = page.locator(".scroll").first

@@ -11,22 +11,19 @@ def test_acknowledged_publishing_is_measured_and_checked(cbnet):
     outcome = cbnet("bench", "durable", *SMALL, "--json")
     assert outcome.code == 0
     rows = [json.loads(line) for line in outcome.out.splitlines()]
-    assert [(row["name"], row["subscriptions"], row["is_acknowledged"]) for row in rows] == [
-        ("cbnet, 1 router", 1, False),
-        ("cbnet, 3 routers", 1, False),
-        ("cbnet, 1 router", 1, True),
-        ("cbnet, 1 router", 3, True),
-        ("cbnet, 3 routers", 1, True),
-        ("cbnet, 1 router, PostgreSQL", 1, True),
-        ("nats, 1 server", 1, False),
-        ("JetStream, 1 server", 1, True),
-        ("JetStream, 1 server, synced", 1, True),
+    assert [(row["name"], row["subscriptions"]) for row in rows] == [
+        ("cbnet, 1 router", 1),
+        ("cbnet, 1 router", 3),
+        ("cbnet, 3 routers", 1),
+        ("cbnet, 1 router, PostgreSQL", 1),
+        ("JetStream, 1 server", 1),
+        ("JetStream, 1 server, synced", 1),
     ]
     for row in rows:
         assert row["messages_per_s"] > 0
         assert 0 < row["p50_ms"] <= row["p99_ms"]
         assert (row["messages"], row["problem"]) == (305, None)
-        assert (row["read_us_per_message"] is not None) == row["is_acknowledged"]
+        assert row["read_us_per_message"] > 0
 
 
 @pytest.mark.parametrize(

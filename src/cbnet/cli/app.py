@@ -14,7 +14,7 @@ import typer
 
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet.cli.console import print_error
-from cbnet.cli.options import MOVED_COMMANDS, RENAMED_OPTIONS, with_options
+from cbnet.cli.options import with_options
 from cbnet.errors import CbnetError, InputError
 
 # Newer versions of Typer contain a copy of Click, older ones use Click itself: this finds either.
@@ -29,7 +29,6 @@ _COMMANDS = {
         name: f"operation.{name}"
         for name in ("router", "gateway", "reload", "verify", "health", "token", "keypair", "durable")
     },
-    "Shell": {"completion": "completion"},
     "Spark": {"pipeline": "pipeline.pipeline", "spark": "pipeline.spark"},
 }
 _LABORATORY = ("lab", "bench")  # commands of the distribution cbnet-lab
@@ -53,7 +52,7 @@ def build_app(only: str | None) -> typer.Typer:
         help="Content-based network: messages reach the receivers whose rules match their content.",
         cls=GroupHelp,
         invoke_without_command=True,
-        add_completion=False,
+        add_completion=only is None or only.startswith("-"),
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
@@ -137,20 +136,11 @@ def main() -> None:
 
 
 def _usage_error(error: Any, arguments: list[str]) -> InputError:
-    """Return the error of a wrong command line, which names the new name of an old command or option."""
+    """Return the error of a wrong command line."""
     path = error.ctx.command_path if error.ctx else " ".join(["cbnet", *arguments[:1]])
-    hint = f"see `{path} --help`"
     if path == "cbnet" and arguments and arguments[0] in _LABORATORY:
         return InputError(f"`cbnet {arguments[0]}` is in the laboratory", hint=INSTALL_LABORATORY)
-    if path == "cbnet" and arguments and arguments[0] in MOVED_COMMANDS:
-        new = f"cbnet {MOVED_COMMANDS[arguments[0]]}"
-        return InputError(f"`cbnet {arguments[0]}` is now `{new}`", hint=f"see `{new} --help`")
-    option = getattr(error, "option_name", None) or ""
-    replacement = RENAMED_OPTIONS.get(f"{path} {option}") or RENAMED_OPTIONS.get(option)
-    if replacement is not None:
-        operand = "" if replacement.startswith("-") else "the operand "
-        return InputError(f"`{option}` is now {operand}`{replacement}`", hint=hint)
-    return InputError(error.format_message().rstrip("."), hint=hint)
+    return InputError(error.format_message().rstrip("."), hint=f"see `{path} --help`")
 
 
 def missing_package(error: ModuleNotFoundError, command: str) -> InputError:

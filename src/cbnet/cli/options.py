@@ -1,4 +1,4 @@
-"""Options of commands: their declaration, those that several commands share, and the names of earlier versions.
+"""Options of commands: their declaration, and those that several commands share.
 
 An option is declared once, as the default of a parameter of a command, or of a field of a dataclass that it takes:
 
@@ -136,28 +136,6 @@ COMMIT = option(
     shown="publisher",
 )  # fmt: skip
 GRAPH = "Graph file, or a generator such as powerlaw:200."
-
-# Names of version 0.1, and what replaces them.
-MOVED_COMMANDS = {
-    name: f"lab {name}" for name in ("topology", "trees", "fib", "alpha", "simulate", "reproduce", "report")
-}
-RENAMED_OPTIONS = {  # an option, or the only command in which it is another one and that option
-    "--out": "--output",
-    "--table": "--rules",
-    "--predicates": "--rules",
-    "--network-name": "--network",
-    "--tls-authority": "--authority",
-    "--loaded": "--initial",
-    "cbnet match --messages": "MESSAGES",
-    "cbnet spark match --messages": "MESSAGES",
-    "cbnet spark stream --messages": "MESSAGES",
-    "cbnet spark match --key": "--select",
-    "cbnet spark stream --key": "--select",
-    "cbnet lab fib --router": "--node",
-    "cbnet lab alpha --most": "--max-predicates",
-    "cbnet bench network --predicates": "--mix",
-    "cbnet bench network --payload": "--payload-bytes",
-}
 
 _LIMITS = {  # of a durable subscription: metavar and help
     "--max-messages": ("N", "Maximum number of messages kept; 0: no limit."),

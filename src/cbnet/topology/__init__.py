@@ -5,6 +5,7 @@ from cbnet.topology.betweenness import betweenness, most_central
 from cbnet.topology.edges import Relation
 from cbnet.topology.graph import Graph
 from cbnet.topology.graph_files import topology
+from cbnet.topology.path_lengths import PathLengths, average_distance, path_lengths
 from cbnet.topology.shortest_paths import (
     ROOT,
     Ties,
@@ -15,7 +16,6 @@ from cbnet.topology.shortest_paths import (
     shortest_path_trees,
     tied_trees,
 )
-from cbnet.topology.summary import PathLengths, average_distance, path_lengths
 from cbnet.topology.traversal import UNREACHED, bridges, components, largest_component
 from cbnet.topology.tree_measures import ExtraLengths, distinct_trees, extra_lengths, link_load
 

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from cbnet._kernels import tree_paths as kernel
 from cbnet.topology.graph import Graph
-from cbnet.topology.traversal import DEFAULT_SOURCES, Track, Traversal, sample_sources
+from cbnet.topology.traversal import DEFAULT_SOURCES, Traversal, sample_sources
 
 
-def betweenness(
-    graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0, track: Track = iter
-) -> NDArray[np.float64]:
+def betweenness(graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0) -> NDArray[np.float64]:
     """Return the betweenness of each node, from 0 to 1: float64[n]; None: from all sources."""
     n = len(graph)
     totals = np.zeros(n, dtype=np.float64)
@@ -26,7 +24,7 @@ def betweenness(
     rows = graph.rows
     traversal = Traversal(*rows)
     drawn = sample_sources(graph, sources, seed)
-    for source in track(drawn):
+    for source in drawn:
         order = traversal.visit(source)
         kernel.add_dependencies(*rows, traversal.distances, order, paths, depend, totals)
         traversal.reset(order)
@@ -35,10 +33,5 @@ def betweenness(
 
 
 def most_central(graph: Graph, *, sources: int | None = DEFAULT_SOURCES, seed: int = 0) -> int:
-    """Return the node of the largest betweenness; of equal ones, the smallest."""
-    return int(by_betweenness(betweenness(graph, sources=sources, seed=seed))[0])
-
-
-def by_betweenness(shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the nodes by descending betweenness, then ascending id, ignoring rounding errors."""
-    return np.argsort(-np.round(shares, 12), kind="stable")
+    """Return the node of the largest betweenness; of equal ones, apart from rounding errors, the smallest."""
+    return int(np.argmax(np.round(betweenness(graph, sources=sources, seed=seed), 12)))

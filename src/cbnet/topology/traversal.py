@@ -6,7 +6,7 @@ a sample as large as the graph, all nodes are sources and the result is exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from cbnet.topology.graph import Graph, Ids, Lengths
 
 UNREACHED = -2
 DEFAULT_SOURCES = 500
-Track = Callable[[list[int]], Iterable[int]]  # yields the sources, and may show progress
 
 
 def reachable(start: str, links: Iterable[tuple[str, str]]) -> set[str]:

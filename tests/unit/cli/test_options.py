@@ -1,4 +1,4 @@
-"""Shared options: one name for one thing, and the names of version 0.1."""
+"""Shared options: one name for one thing."""
 
 import io
 import sys
@@ -9,34 +9,6 @@ from cbnet.cli.network.connection_options import ConnectionOptions, NetworkAddre
 from cbnet.cli.options import confirm, text_or_file
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["topology", "ring:3"], "`cbnet topology` is now `cbnet lab topology`"),
-        (["reproduce", "--list"], "`cbnet reproduce` is now `cbnet lab reproduce`"),
-        (["match", "--table", "t.toml"], "`--table` is now `--rules`"),
-        (["match", "--rules", "t.toml", "--messages", "m"], "`--messages` is now the operand `MESSAGES`"),
-        (["up", "--out", "here"], "`--out` is now `--output`"),
-        (["lab", "simulate", "--predicates", "p.toml"], "`--predicates` is now `--rules`"),
-        (["lab", "fib", "--router", "b"], "`--router` is now `--node`"),
-        (["bench", "network", "--predicates", "full"], "`--predicates` is now `--mix`"),
-        (["spark", "match", "m", "--key", "id"], "`--key` is now `--select`"),
-        (["sub", "x = 1", "--network-name", "north"], "`--network-name` is now `--network`"),
-        (["pub", "x=1", "--tls-authority", "ca.pem"], "`--tls-authority` is now `--authority`"),
-    ],
-)
-def test_old_names_are_answered_with_the_new_name(cbnet, arguments, problem):
-    outcome = cbnet(*arguments)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"error: {problem}; see `cbnet ")
-
-
-def test_old_names_are_not_in_the_help(cbnet):
-    help_text = cbnet("--help").out
-    assert "topology" not in help_text
-    assert "completion" in help_text
 
 
 @pytest.mark.parametrize("command", [[], ["sub"], ["bench", "network"], ["lab", "simulate"], ["spark", "match"]])

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from cbnet.cli.command_help import command_group
-from cbnet_lab.cli.lab.alpha import alpha
 from cbnet_lab.cli.lab.fib import fib
 from cbnet_lab.cli.lab.report import report
 from cbnet_lab.cli.lab.reproduce import reproduce
 from cbnet_lab.cli.lab.simulate import simulate
-from cbnet_lab.cli.lab.topology import topology
 from cbnet_lab.cli.lab.trees import trees
 from cbnet_lab.cli.lab.webhooks import webhooks
 
 lab = command_group(
     "Simulate routing, survey graphs, and reproduce the experiments of the papers.",
-    topology=topology,
     trees=trees,
     fib=fib,
-    alpha=alpha,
     simulate=simulate,
     reproduce=reproduce,
     report=report,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cbnet.cli.console import plural, print_note, progress_bar
 from cbnet.cli.options import JSON
 from cbnet.errors import CbnetError, InputError
-from cbnet.files import unwritable
 from cbnet_lab.bench.result_table import Cell, ResultTable
 from cbnet_lab.cli.bench.plan_command import print_results
 from cbnet_lab.cli.lab.simulation_plan import SimulationPlan
@@ -84,47 +83,6 @@ def show_pulls(rows: Sequence[Row], topology: str, as_json: bool) -> None:
     print_results(rows, [first, ResultTable(title, rows, _PULLS)], as_json=as_json, tight=True)
 
 
-def show_classes(network: Network, count: int, seed: int, as_json: bool) -> None:
-    """Print the number of classes of senders at random routers and at the one with the most neighbours."""
-    from cbnet.routing.schemes.ips import classes_at
-
-    names, degrees, senders = network.graph.names, network.graph.degrees.tolist(), len(network.senders)
-    chosen = random.Random(f"classes {seed}").sample(range(len(network)), min(count, len(network)))
-    classes_by_router = classes_at(network.graph, sorted({*chosen, degrees.index(max(degrees))}), network.senders)
-    rows = [
-        {"router": names[u], "neighbours": degrees[u], "senders": senders, "classes": len(classes)}
-        for u, classes in classes_by_router.items()
-    ]
-    title = "Classes of senders that a router cannot distinguish"
-    print_results(rows, [ResultTable(title, rows, {name: name for name in rows[0]})], as_json=as_json, tight=True)
-
-
-def draw_delivery(path: Path, scheme: Scheme, traffic: Sequence[tuple[int, Message]]) -> None:
-    """Draw the delivery of the first message with an interested node other than its sender."""
-    from cbnet.routing import deliver
-    from cbnet.routing.simulate.verdict import spurious_nodes
-    from cbnet_lab.report.graph_drawing import draw_graph
-
-    if path.suffix != ".svg":
-        raise InputError("drawings are SVG files", hint=f"name it {path.stem}.svg", file=str(path))
-    network = scheme.network
-    received = (each for each in traffic if set(network.interested(each[1])) - {each[0]})
-    source, message = next(received, traffic[0])
-    delivery = deliver(scheme, source, message)
-    drawing = draw_graph(
-        network.graph,
-        title=f"{scheme.name}: {message} from {network.graph.name(source)}",
-        source=source,
-        interested=network.interested(message),
-        hops=delivery.edges,
-        spurious=spurious_nodes(network, delivery),
-    )
-    try:
-        path.write_text(drawing, encoding="utf-8")
-    except OSError as error:
-        raise unwritable(path, error) from None
-
-
 def simulate(plan: SimulationPlan, as_json: bool = JSON) -> None:
     """Deliver messages with each scheme, check every delivery, and compare packets, headers and state.
 
@@ -156,8 +114,6 @@ def simulate(plan: SimulationPlan, as_json: bool = JSON) -> None:
         show_pulls([_pull(plan, network, name, traffic) for name in choices], plan.topology, as_json)
         return
     schemes = plan.build(network, sources)
-    if plan.draw is not None:  # first, so that a drawing that cannot be written is known before a long run
-        draw_delivery(plan.draw, plan.build(network, sources)[0], traffic)
     if len(network) > _MAX_EXACT_NODES:
         print_note(f"state is estimated from {_SAMPLE_SIZE:,} routers, except for {' and '.join(_ALWAYS_EXACT)}")
     rows, wrong = [], []
@@ -168,8 +124,6 @@ def simulate(plan: SimulationPlan, as_json: bool = JSON) -> None:
         if totals.missed or totals.cut:
             wrong.append(scheme.name)
     show_rows(rows, network, plan.topology, as_json)
-    if plan.classes:
-        show_classes(network, plan.classes, plan.seed, as_json)
     if wrong == ["treeheader"]:  # its filters may be too full, which is not a defect
         hint = "use more --hashes or more --header-bits"
         raise InputError("treeheader: the filters are so full that packets loop", hint=hint)

@@ -77,10 +77,6 @@ class SimulationPlan:
     hashes: int | None = option(None, "K", "treeheader: hashes per link, 1 to 16.", shown="8")
     header_bits: int | None = option(None, "M", "treeheader: bits of the filter.", shown="half of them set")
     largest: bool = flag("Use the largest component of a disconnected graph.")
-    classes: int = option(
-        0, "N", "Count the classes of senders at N random routers and the best-connected one.", least=0
-    )
-    draw: Path | None = option(None, "FILE.svg", "Draw one delivery of the first scheme.", shown=False)
     seed: int = seed("Seed of the graph, the rules and the messages.")
 
     @property

@@ -126,30 +126,6 @@ def status(config: Path = FILE, *, session: SessionOptions, output: str | None =
         print_note(f"locked by {holder}{', which has ended' if holder.has_ended else ''}")
 
 
-def estimate(
-    config: Path = FILE,
-    descriptors: int | None = option(None, "N", "Descriptors of the population.", shown="as in the run", least=1),
-    output: str | None = OUTPUT,
-    json: bool = JSON,
-) -> None:
-    """Show what a run costs per stage, and what N descriptors would cost at most.
-
-    Reads the costs of the stages that are done, which must be in a local folder.
-
-    Example: cbnet pipeline estimate pipeline.toml --descriptors 1000000000
-    """
-    from cbnet.cli.pipeline.plan_output import print_estimate, show_estimate
-    from cbnet.pipeline.run.configuration import read_config
-    from cbnet.pipeline.run.plan import StageState, states
-    from cbnet.pipeline.run.scaling import descriptors_of, measured_costs
-
-    done = [each for each in states(read_config(config, out=output)) if each.state is StageState.DONE]
-    costs = measured_costs({each.name: each.result for each in done if each.result is not None})
-    measured = descriptors_of(costs)
-    factor = (descriptors or measured) / measured
-    (print_estimate if json else show_estimate)(costs, measured, factor)
-
-
 def clean(config: Path = FILE, *, session: SessionOptions, output: str | None = OUTPUT, json: bool = JSON) -> None:
     """Delete what a killed run has left, and results of stages that the configuration no longer has.
 
@@ -203,7 +179,6 @@ pipeline = command_group(
     run=run,
     init=init,
     status=status,
-    estimate=estimate,
     clean=clean,
     table=table,
 )

@@ -1,17 +1,16 @@
-"""Output of `cbnet pipeline status`, `clean`, `estimate` and `run --plan`: states, decisions, leftovers and costs."""
+"""Output of `cbnet pipeline status`, `clean` and `run --plan`: states, decisions and leftovers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note, results_console
+from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
 
 if TYPE_CHECKING:
     from cbnet.pipeline.run.plan import Decision, StageStatus
-    from cbnet.pipeline.run.scaling import StageCost
 
-_MIB, _GIB = 2**20, 2**30
+_MIB = 2**20
 
 
 def state_members(status: StageStatus) -> dict[str, Any]:
@@ -57,55 +56,6 @@ def show_leftovers(out: str, sizes: Mapping[str, int], *, deleted: bool = False)
         print_note(f"{'deleted' if deleted else 'leftover'}: {out}/{name}, {size / _MIB:,.1f} MiB")
     if sizes and not deleted:
         print_note("`cbnet pipeline clean` deletes leftovers")
-
-
-def print_estimate(costs: Sequence[StageCost], measured: int, factor: float) -> None:
-    """Print an object for each stage."""
-    for cost in costs:
-        scaled = cost.times(factor)
-        print_json(
-            {
-                "stage": cost.name,
-                "rows": round(scaled.rows),
-                "cpu_seconds": round(scaled.cpu_seconds, 1),
-                "shuffle_bytes": round(scaled.shuffle_bytes),
-                "stored_bytes": round(scaled.stored_bytes),
-                "tasks": round(scaled.tasks),
-                "measured_descriptors": measured,
-            }
-        )
-
-
-def show_estimate(costs: Sequence[StageCost], measured: int, factor: float) -> None:
-    """Print a row for each stage, and one for all."""
-    title = f"{factor * measured:,.0f} descriptors, by a run of {measured:,}"
-    scaled = [cost.times(factor) for cost in costs]
-    grid = new_grid(
-        title, "stage", "rows", "bytes/row", "CPU µs", "shuffled bytes", "CPU hours", "shuffled GiB", "stored GiB",
-        "tasks", "MiB/task", rows=[_cost_cells(*each, measured) for each in zip(costs, scaled, strict=True)],
-    )  # fmt: skip
-    hours = sum(cost.cpu_seconds for cost in scaled) / 3600
-    shuffled = sum(cost.shuffle_bytes for cost in scaled) / _GIB
-    stored = sum(cost.stored_bytes for cost in scaled) / _GIB
-    add_cells(grid, "together", "", "", "", "", f"{hours:,.2f}", f"{shuffled:,.1f}", f"{stored:,.1f}", "", "")
-    console = results_console()
-    console.print(grid)
-    console.print("CPU µs and shuffled bytes: for each descriptor of the population.", soft_wrap=True, markup=False)
-
-
-def _cost_cells(cost: StageCost, scaled: StageCost, measured: int) -> list[str]:
-    return [
-        cost.name,
-        f"{scaled.rows:,.0f}",
-        f"{cost.stored_bytes / max(1, cost.rows):,.1f}",
-        f"{cost.cpu_seconds / measured * 1e6:,.2f}",
-        f"{cost.shuffle_bytes / measured:,.1f}",
-        f"{scaled.cpu_seconds / 3600:,.2f}",
-        f"{scaled.shuffle_bytes / _GIB:,.1f}",
-        f"{scaled.stored_bytes / _GIB:,.1f}",
-        f"{scaled.tasks:,.0f}",
-        f"{scaled.bytes_per_task / _MIB:,.1f}",
-    ]
 
 
 def _last_times(statuses: Sequence[StageStatus]) -> str:

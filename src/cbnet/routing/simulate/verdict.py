@@ -69,15 +69,6 @@ def judge(network: Network, delivery: DeliveryTree) -> Verdict:
     )
 
 
-def spurious_nodes(network: Network, delivery: DeliveryTree) -> set[int]:
-    """Return the nodes that only spurious packets reached."""
-    useful = _useful(delivery, set(network.interested(delivery.message)) - {delivery.source})
-    reached = {True: {delivery.source}, False: set()}
-    for packet, is_useful in zip(delivery.packets, useful, strict=True):
-        reached[is_useful].add(packet.receiver)
-    return reached[False] - reached[True]
-
-
 def _useful(delivery: DeliveryTree, interested: set[int]) -> list[bool]:
     """Return for each packet whether it, or a packet that it caused, reached an interested node."""
     useful = [packet.receiver in interested for packet in delivery.packets]

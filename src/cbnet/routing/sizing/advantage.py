@@ -5,8 +5,7 @@ A router that stores the disjunction of n predicates needs α times the memory o
 - In the *specific* model [§4.2] predicates are those of the language, and their size is the number
   of their constraints; a constraint repeated in a filter counts once. `Predicates` computes α of the first n of many.
 - In the *general* model [§4.1] predicates are sets of k out of a universe of messages, and their size
-  is the number of their messages. `expected` is the closed form, `Universe` draws. `in_bits` converts α to the
-  representation of [§2.4], in which a large set is a bitmap of the universe: M(p) = min(|M|, |p| log |M|).
+  is the number of their messages. `expected` is the closed form, `Universe` draws.
 
 "Size k" has two readings: k distinct messages, or k draws with possible repetition and
 α still over nk. The closed form is that of k distinct messages.
@@ -62,16 +61,6 @@ def expected(predicates: int, size: int, universe: int) -> float:
     """Return the expected α of n uniform predicates of k distinct messages: |M|/nk · (1 - (1 - k/|M|)^n) [§4.1]."""
     missed = predicates * math.log1p(-size / universe) if size < universe else -math.inf
     return -math.expm1(missed) * universe / (predicates * size)
-
-
-def set_bits(size: float, universe: int) -> float:
-    """Return the bits of a set of messages: a bitmap of the universe, or a list of its members [§2.4]."""
-    return min(float(universe), size * math.log2(universe))
-
-
-def in_bits(alpha: float, predicates: int, size: int, universe: int) -> float:
-    """Return α of n predicates of k messages measured in bits, given α measured in messages."""
-    return set_bits(alpha * predicates * size, universe) / (predicates * set_bits(size, universe))
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,16 @@ def test_router_b_of_figure_3_has_20_terms_on_two_trees_and_14_folded(cbnet, fil
     }  # fmt: skip
 
 
+def test_names_of_nodes_are_no_markup(cbnet, files):
+    (files / "odd.edges").write_text("[red]a b\nb [/x]c\n")
+    (files / "b.toml").write_text("[rules]\nb = '#a'\n")
+    outcome = cbnet(
+        "lab", "fib", "--topology", files / "odd.edges", "--rules", files / "b.toml", "--node", "b", "--root", "[/x]c"
+    )
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "[/x]c" in outcome.out
+
+
 def test_all_routers_are_counted_together(cbnet, files):
     (found,) = rows(cbnet(*figure_3(files, "--node", "all", "--root", "b", "--json")))
     assert found == {"router": "all", "routers": 11, "trees": 1, **dict.fromkeys(ENTRIES, 11 * 10)}

@@ -1,12 +1,9 @@
-import errno
 import json
-from xml.etree import ElementTree
 
 import pytest
 from support.networks import RING, TWELVE
 
 from cbnet.routing.schemes import pif
-from cbnet.topology import topology
 
 KEYS = [
     "scheme", "messages", "delivered", "missed", "spurious", "duplicates", "packets", "stretch_mean", "stretch_max",
@@ -85,20 +82,6 @@ def test_people_get_tables(cbnet, files):
     assert [line.split()[0] for line in rest if line[:3] in ("psf", "ips", "pif", "drp")] == 2 * [
         "psf", "ips", "pif", "drp"
     ]  # fmt: skip
-
-
-def test_names_of_nodes_are_no_markup(cbnet, files):
-    (files / "odd.edges").write_text("[red]a b\nb [/x]c\n")
-    (files / "b.toml").write_text("[rules]\nb = '#a'\n")
-    outcome = cbnet(*given(files, "odd", "b.toml", "--scheme", "drp", "--classes", 3))
-    assert (outcome.code, outcome.err) == (0, "")
-    shown = outcome.out.partition("Classes of senders")[2].splitlines()
-    # b is in the middle: on a line of three, a router tells its two sides and itself apart
-    assert [line.split() for line in shown[3:6]] == [
-        ["[/x]c", "1", "3", "2"],
-        ["[red]a", "1", "3", "2"],
-        ["b", "2", "3", "3"],
-    ]
 
 
 def test_blanks_in_random_sizes_are_allowed(cbnet):
@@ -256,47 +239,6 @@ def test_fewer_senders_need_less_state(cbnet):
     assert few["state_bits"] < all_nodes["state_bits"] / 5
 
 
-def test_classes_of_senders_are_counted_at_random_routers(cbnet):
-    found = rows(cbnet("lab", "simulate", "--topology", "tree:15", "--random", "receivers=5", "--scheme", "drp",
-                       "--classes", 4, "--json"))[1:]  # fmt: skip
-    assert len(found) in (4, 5)  # the one with the most neighbours may be among the others
-    neighbours = dict(enumerate(topology("tree:15").degrees.tolist()))
-    for row in found:
-        assert row["senders"] == 15
-        assert row["neighbours"] == neighbours[row["router"]]
-        assert row["classes"] == row["neighbours"] + 1  # their sides, and itself
-    shown = cbnet("lab", "simulate", "--topology", "tree:15", "--random", "receivers=5", "--classes", 4).out
-    assert "Classes of senders that a router cannot distinguish" in shown
-
-
-def test_a_delivery_is_drawn(cbnet, files):
-    drawn = files / "drawn.svg"
-    outcome = cbnet(*given(files, "twelve", "four.toml", "--source", 1, "--scheme", "pif", "--draw", drawn))
-    assert (outcome.code, outcome.err) == (0, "")
-    root = ElementTree.parse(drawn).getroot()
-    name = "{http://www.w3.org/2000/svg}"
-    assert root.find(f"{name}title").text == "pif: #a from 1"
-    arrows = [line for line in root.iter(f"{name}line") if line.get("marker-end")]
-    assert len(arrows) == 6
-
-
-def test_a_node_that_is_reached_in_vain_is_drawn_so(cbnet, files):
-    drawn = files / "drawn.svg"
-    assert cbnet(*given(files, "ring", "two.toml", "--source", 1, "--scheme", "pif", "--draw", drawn)).code == 0
-    # in figure 3, 3 gets what nobody behind it wants: one node, and one circle of the legend
-    assert drawn.read_text().count("#f0a63c") == 2
-
-
-def test_a_drawing_that_cannot_be_written_is_refused_before_the_run(cbnet, files, monkeypatch):
-    def refuse(*_, **__):
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr("pathlib.Path.write_text", refuse)
-    outcome = cbnet(*given(files, "ring", "two.toml", "--draw", files / "a.svg"))
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == f"error: {files}/a.svg: cannot write: Permission denied\n"
-
-
 def test_larger_networks_are_estimated_from_a_sample(cbnet, monkeypatch):
     monkeypatch.setattr("cbnet_lab.cli.lab.simulate._MAX_EXACT_NODES", 100)
     monkeypatch.setattr("cbnet_lab.cli.lab.simulate._SAMPLE_SIZE", 150)
@@ -364,14 +306,7 @@ SMALL = ("--topology", "ring:9", "--random", "receivers=2")
         ([*SMALL, "--trees", "0"], "Invalid value for '--trees'"),
         ([*SMALL, "--messages", "no.jsonl"], "no.jsonl: cannot read"),
         ([*SMALL, "--messages", "123456789"], "from 1 to 1,000,000, not 123456789"),
-        ([*SMALL, "--draw", "no/a.svg"], "no/a.svg: cannot write"),
-        ([*SMALL, "--draw", "."], ".: drawings are SVG files"),
-        ([*SMALL, "--draw", "x.png"], "x.png: drawings are SVG files; name it x.svg"),
         ([*SMALL, "--messages", "0"], "from 1 to 1,000,000, not 0"),
-        (
-            ["--topology", "ring:600", "--random", "receivers=2", "--draw", "a.svg"],
-            "cannot draw 600 nodes: the limit is 500",
-        ),
         ([*SMALL, "--messages", "-1"], "from 1 to 1,000,000, not -1"),
         ([*SMALL, "--messages", "٣"], "٣: cannot read"),
         (["--topology", "ring:9", "--random", "receivers=5,receivers=6"], "--random has receivers twice"),

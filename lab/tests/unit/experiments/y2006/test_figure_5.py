@@ -1,12 +1,10 @@
-import math
-
 import pyarrow as pa
 import pytest
 
 from cbnet.routing.sizing.advantage import expected
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.y2006.figures_5_to_7 import FIGURE_5
-from cbnet_lab.experiments.y2006.monte_carlo import SCHEMA, advantages_in_bits
+from cbnet_lab.experiments.y2006.monte_carlo import SCHEMA
 
 TINY = FIGURE_5.parameters(universes=(10_000,), sets=10)
 
@@ -73,9 +71,3 @@ def test_second_chart_ends_at_a_tenth(tables):
     closed = [row["alpha"] for row in whole.table.to_pylist() if row["series"] == "closed form"]
     assert set(whole.table.column("of").to_pylist()) == {"predicates of k distinct messages", "predicates of k draws"}
     assert closed[0] == expected(1, 100, 10_000) == 1.0
-
-
-def test_advantage_in_bits_of_a_bitmap(tables):
-    # 100 predicates of 100 in 10,000 messages: one bitmap instead of 100 lists of 100 numbers of log2(10,000) bits
-    last = [row["p50"] for row in advantages_in_bits(tables["advantages"]).to_pylist() if row["predicates"] == 100]
-    assert last == pytest.approx([10_000 / (100 * 100 * math.log2(10_000))] * 4)

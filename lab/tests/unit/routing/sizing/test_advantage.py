@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cbnet.errors import InputError
 from cbnet.language import Predicate, disjunction_advantage, parse
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
-from cbnet.routing.sizing.advantage import Predicates, Universe, _zipf_ranks, expected, in_bits, set_bits
+from cbnet.routing.sizing.advantage import Predicates, Universe, _zipf_ranks, expected
 from cbnet_lab.workload import SCENARIOS, Disjunction2006, predicates
 
 both_rules = pytest.mark.parametrize("rules", ["full", "pairwise"])
@@ -153,20 +153,6 @@ def test_zipf_ranks_equal_those_of_a_binary_search():
     points = np.concatenate([[0.0], sums[:-1], np.nextafter(sums, 0), np.nextafter(sums[:-1], 99), sums[:-1] + 1e-9])
     points = points[points < sums[-1]]
     assert np.array_equal(_zipf_ranks(points, sums), np.searchsorted(sums, points, side="right"))
-
-
-def test_large_set_is_a_bitmap():
-    """M(p) = min(|M|, |p| log |M|) [2006 §2.4]; log2(1024) = 10."""
-    assert set_bits(50, 1024) == 500
-    assert set_bits(102.4, 1024) == set_bits(1000, 1024) == 1024
-
-
-def test_alpha_in_bits_is_that_of_messages_until_the_union_is_a_bitmap():
-    assert in_bits(0.9, 2, 10, 1024) == pytest.approx(0.9)
-    # 20 predicates of 10: a union of 180 messages takes 1024 bits, the parts 20 · 100
-    assert in_bits(0.9, 20, 10, 1024) == pytest.approx(1024 / 2000)
-    # 4 predicates that are bitmaps themselves
-    assert in_bits(0.3, 4, 1000, 1024) == pytest.approx(1 / 4)
 
 
 def test_invalid_sizes_are_refused():
