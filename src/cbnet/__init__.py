@@ -7,7 +7,7 @@ every message to exactly the receivers whose predicate it matches.
 from importlib import import_module
 from typing import Any
 
-from cbnet.errors import CbnetError, InputError
+from cbnet.errors import CbnetError, ColumnWarning, InputError
 from cbnet.language import (
     Constraint,
     Descriptor,
@@ -32,6 +32,7 @@ from cbnet.matching import Rule, Table
 __version__ = "0.3.0.dev0"
 __all__ = [
     "CbnetError",
+    "ColumnWarning",
     "Constraint",
     "Descriptor",
     "Filter",

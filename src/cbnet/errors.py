@@ -25,6 +25,8 @@
     ├── WireError                     bytes that are not a valid frame
     └── Problem                       an HTTP request that is answered with an error (network/http/problems.py)
 
+`ColumnWarning` is the category of a warning.
+
 An `InputError` names the problem, the location (`file`, `line`, `column`, counted from 1, or None where they do not
 apply) and the remedy (`hint`). An expected outcome, such as "no rule matches", is a value and never an exception.
 """
@@ -154,6 +156,10 @@ class UndecidedError(InputError):
         self.undecided = undecided
         self.rules = rules
         self.limit = limit
+
+
+class ColumnWarning(UserWarning):
+    """Rules that test what the columns of a data frame, file or DataFrame do not have."""
 
 
 class UnknownRuleError(InputError, KeyError):

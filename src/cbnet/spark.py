@@ -6,7 +6,7 @@
     cbnet.spark.register(spark, "rules_of", "table.cbt")     # SQL
 """
 
-from cbnet.pipeline.match.dataframe_matcher import UnknownAttributeWarning, match
+from cbnet.pipeline.match.dataframe_matcher import match
 from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
 from cbnet.pipeline.match.router_source import RouterSource
 from cbnet.pipeline.match.sql_functions import register
@@ -18,7 +18,6 @@ __all__ = [
     "RouterSource",
     "StreamJob",
     "TableVersions",
-    "UnknownAttributeWarning",
     "match",
     "read_rule",
     "register",

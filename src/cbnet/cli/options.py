@@ -118,6 +118,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+STRICT = flag("Refuse rules that do not fit the columns, in place of a warning.")
 JSON = flag("Print JSON Lines, errors included.", name="--json -j")
 CONFIRM = option(
     None, "NAME", "Name of what is changed, as a confirmation; repeatable.", name="--confirm", shown="asked for"

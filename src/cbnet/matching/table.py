@@ -26,6 +26,7 @@ from cbnet.matching.rule import Rule, RuleName, checked_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cbnet.matching.column_check import FrameCheck
     from cbnet.matching.compiled_table import CompiledTable
 
 Key = TypeVar("Key", bound=RuleName)
@@ -121,21 +122,25 @@ class Table(Generic[Key]):
             raise InputError(f"message {row + 1}: {error.problem}", hint=error.hint)
         return label_lists(offsets, targets, self._compiled.labels)
 
-    def match_frame(self, frame: Any, *, threads: int = 1) -> pa.ChunkedArray:
+    def match_frame(self, frame: Any, *, threads: int = 1, strict: bool = False) -> pa.ChunkedArray:
         """Return the rules that each row of a data frame matches, in the order of `match`: a column of lists.
 
         frame: anything that exports Arrow: a frame of pandas or Polars, a relation of DuckDB, a table, record
         batch or reader of pyarrow. A stream is read batch by batch. A column per attribute, null where it is absent;
         a list-of-strings column "#" for the tags; structs, maps and lists are nested objects and arrays.
         threads: number of threads that match at the same time.
+        strict: a rule that tests what the columns do not have, such as a misspelt one or strings in a column of
+        numbers, is an error, and not a `ColumnWarning`, which is given once for a schema.
         """
         import pyarrow as pa
 
         from cbnet.matching.row_matching import match_rows, rule_lists
-        from cbnet.matching.storage.arrow_messages import record_batches
+        from cbnet.matching.storage.arrow_messages import read_frame
 
+        rows = read_frame(frame)
+        self._check_frame(rows, strict=strict, stacklevel=2)
         names = self._compiled.rule_names
-        parts = match_rows(self._compiled, record_batches(frame), threads=threads)
+        parts = match_rows(self._compiled, rows.batches, threads=threads)
         chunks = [rule_lists(names, part.offsets, part.targets) for part in parts]
         return pa.chunked_array(chunks, pa.list_(names.type))
 
@@ -156,6 +161,12 @@ class Table(Generic[Key]):
         columns = self._compiled.columns
         rows = (columns.targets == target).nonzero()[0]
         return Predicate(columns.filter(row) for row in rows)
+
+    @cached_property
+    def _check_frame(self) -> FrameCheck:
+        from cbnet.matching.column_check import FrameCheck
+
+        return FrameCheck(self._compiled)
 
     @property
     def _labels(self) -> list[Key]:

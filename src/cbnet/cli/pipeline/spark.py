@@ -9,7 +9,7 @@ import typer
 
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
-from cbnet.cli.options import JSON, argument, flag, option, output_option
+from cbnet.cli.options import JSON, STRICT, argument, flag, option, output_option
 from cbnet.cli.pipeline.spark_options import DRY_RUN, TABLES, MatchOptions, SessionOptions, check_output, check_tables
 from cbnet.errors import InputError
 
@@ -31,6 +31,7 @@ def match(
     *,
     options: MatchOptions,
     session: SessionOptions,
+    strict: bool = STRICT,
     dry_run: bool = DRY_RUN,
     json: bool = JSON,
 ) -> None:
@@ -46,13 +47,13 @@ def match(
     from cbnet.pipeline.match.message_dataframes import format_of
 
     chosen = format or format_of(messages[0])
-    job = match_job.MatchJob(messages=messages, format=chosen, tables=rules, **options.members())
+    job = match_job.MatchJob(messages=messages, format=chosen, tables=rules, strict=strict, **options.members())
     with session.session("cbnet spark match") as lazy:
         if dry_run:
             _show_dry_run(match_job.dry_run(lazy.start(), job), as_json=json)
             return
         assert output is not None
-        summary = match_job.run_match(lazy.start(), job, output)
+        summary = match_job.run_match(lazy.start(), job, output, lambda warning: print_note(f"warning: {warning}"))
     _show_summary(summary, output, as_json=json)
     raise typer.Exit(2 if summary.rejected else 0)
 
@@ -69,6 +70,7 @@ def stream(
     once: bool = flag("Match the messages that exist now, and exit."),
     every: float = option(0.0, "S", "Batch interval, in seconds.", least=0),
     session: SessionOptions,
+    strict: bool = STRICT,
     dry_run: bool = DRY_RUN,
     json: bool = JSON,
 ) -> None:
@@ -89,7 +91,7 @@ def stream(
         hint = "leave --once out, and stop with Ctrl-C"
         raise InputError("--once cannot be used with a live network, which has no end", hint=hint)
     check_tables(rules)
-    job = StreamJob(messages=messages, format=chosen, tables=rules, compact=compact, **options.members())
+    job = StreamJob(messages=messages, format=chosen, tables=rules, compact=compact, strict=strict, **options.members())
     with session.session("cbnet spark stream") as lazy:
         matching = MatchStream(
             lazy.start(),
@@ -144,8 +146,6 @@ def _show_dry_run(result: DryRunResult, *, as_json: bool) -> None:
 
 def _show_summary(summary: JobSummary, output: str | None, *, as_json: bool) -> None:
     """Print the summary of a job."""
-    if summary.warning:
-        print_note(f"warning: {summary.warning}")
     if as_json:
         print_json(summary.members())
         return

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import typer
 
 from cbnet.cli.console import print_note
-from cbnet.cli.options import DIALECT, JSON, RULES, argument, flag, key_values, option, output_option
+from cbnet.cli.options import DIALECT, JSON, RULES, STRICT, argument, flag, key_values, option, output_option
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 from cbnet.processors import available_processors
@@ -75,6 +75,7 @@ def match(
     types: list[str] | None = option(
         None, "NAME=TYPE", "Type of a CSV column: int, float, bool or string; `all`: of the others; repeatable."
     ),
+    strict: bool = STRICT,
     verify: bool = flag("Verify every byte of a compiled table first."),
     dialect: str = DIALECT,
     json: bool = JSON,
@@ -89,7 +90,10 @@ def match(
 
     options.check()
     table = open_rule_file(rules, verify=verify or bool(options.explain), dialect=dialect)
-    _match(table, _files(messages), options, key_values("--types", types), json)
+    if types and "-" in messages:
+        raise InputError("only the columns of a CSV file have types to state", file="standard input")
+    inputs = _Inputs(table, key_values("--types", types), strict=strict)
+    _match(table, _files(messages), options, inputs, json)
 
 
 def _files(messages: Sequence[str]) -> list[str]:
@@ -103,24 +107,42 @@ def _files(messages: Sequence[str]) -> list[str]:
     return [*dict.fromkeys(file for name, files in zip(messages, found, strict=True) for file in files or [name])]
 
 
-def _match(
-    table: RuleFile, files: Sequence[str], options: ResultOptions, types: Mapping[str, str], as_json: bool
-) -> None:
+class _Inputs:
+    """Opens files, and checks that the rules fit their columns."""
+
+    def __init__(self, table: RuleFile, types: Mapping[str, str], *, strict: bool) -> None:
+        self._compiled, self._types, self._strict = table.compiled, types, strict
+        self._warning: str | None = None  # the last one
+
+    def open(self, name: str) -> ColumnarFile | None:
+        """Return an open file of columns; None if the messages are lines."""
+        from cbnet.matching.column_check import check_columns
+        from cbnet.matching.files.columnar_files import open_columnar
+
+        file = None if name == "-" else open_columnar(Path(name), self._types)
+        if file is not None:
+            report = check_columns([self._compiled], file.attributes, has_nulls=file.has_nulls)
+            if self._strict:
+                report.check(name)
+            if report.warning and report.warning != self._warning:
+                print_note(f"warning: {name}: {report.warning}")
+            self._warning = report.warning
+        return file
+
+
+def _match(table: RuleFile, files: Sequence[str], options: ResultOptions, inputs: _Inputs, as_json: bool) -> None:
     from cbnet.cli.rules.match_output import MatchReport, printer
-    from cbnet.matching.files.columnar_files import open_columnar
     from cbnet.matching.files.file_matching import FileMatcher, RuleNames
 
-    if types and "-" in files:
-        raise InputError("only the columns of a CSV file have types to state", file="standard input")
     names = RuleNames(table.compiled)
     matcher = FileMatcher(table.compiled, threads=1 if files == ["-"] else _threads())
-    first = None if files[0] == "-" else open_columnar(Path(files[0]), types)
+    first = inputs.open(files[0])
     report = MatchReport(names, "row" if first else "line", is_explained=bool(options.explain), as_json=as_json)
     sink = _sink(names, options, files[0], first)
     skipped: list[InputError] = []
     try:
         for name in files:
-            file = first if name == files[0] else None if name == "-" else open_columnar(Path(name), types)
+            file = first if name == files[0] else inputs.open(name)
             if sink:
                 _check_columns(name, file, files[0], first)
             print_rows = None if sink else printer(table, names, options, as_json, name if len(files) > 1 else None)

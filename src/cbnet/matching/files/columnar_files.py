@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
@@ -24,6 +24,7 @@ import pyarrow.parquet
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 from cbnet.matching.files.compressed_files import content_of, content_path
+from cbnet.matching.storage.attribute_columns import AttributeColumn, attribute_columns
 
 _ROWS = 65_536  # of a batch
 _CSV_BYTES = 4 << 20  # of a batch
@@ -32,7 +33,7 @@ _PARQUET, _ARROW = b"PAR1", b"ARROW1"
 # The first one that all cells of a column have, unless one is stated.
 _CSV_TYPES = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": pa.string()}
 _INFERRED = tuple(_CSV_TYPES.values())
-_OTHERS = "all"  # stands for the columns without a type of their own
+OTHERS = "all"  # stands for the columns without a type of their own
 
 Uses = Callable[[pa.Field], bool]
 
@@ -72,11 +73,11 @@ def check_types(types: Mapping[str, str]) -> None:
 
 def stated_types(types: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
     """Return the types of the columns that have one, by name."""
-    for name in types.keys() - {*names, _OTHERS}:
+    for name in types.keys() - {*names, OTHERS}:
         near = get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"columns: {', '.join(names)}"
         raise InputError(f"no column {name!r}", hint=hint)
-    stated = {name: types.get(name, types.get(_OTHERS)) for name in names}
+    stated = {name: types.get(name, types.get(OTHERS)) for name in names}
     return {name: type for name, type in stated.items() if type is not None}
 
 
@@ -101,6 +102,17 @@ class ColumnarFile(ABC):
         """Yield the rows in order; columns that are not used may be left out."""
         with self._naming_errors():
             yield from self._batches(uses)
+
+    inferred: Collection[str] = ()  # columns whose type was inferred from their cells
+
+    @property
+    def attributes(self) -> list[AttributeColumn]:
+        """The attributes of the columns."""
+        return attribute_columns(self.schema, self.inferred)
+
+    def has_nulls(self, _: str) -> bool:
+        """Return whether a column has a null cell, or may have one."""
+        return True
 
     @property
     def size(self) -> int:
@@ -139,6 +151,19 @@ class _ParquetFile(ColumnarFile):
         for batch in self._reader.iter_batches(_ROWS, columns=chosen if len(chosen) < len(self.schema) else None):
             self._rows += batch.num_rows
             yield batch
+
+    def has_nulls(self, name: str) -> bool:
+        metadata = self._reader.metadata
+        chunks = [
+            metadata.row_group(group).column(index)
+            for group in range(metadata.num_row_groups)
+            for index in range(metadata.num_columns)
+            if metadata.schema.column(index).path == name
+        ]
+        counts = [
+            chunk.statistics.null_count for chunk in chunks if chunk.statistics and chunk.statistics.has_null_count
+        ]
+        return not chunks or len(counts) < len(chunks) or any(counts)
 
     @property
     def size(self) -> int:
@@ -193,15 +218,22 @@ class _CsvFile(ColumnarFile):
             raise InputError(f"two columns have the name {repeated!r}", hint="rename one", line=1)
         self._stated = stated_types(self._given, names)
         inferred = dict.fromkeys((name for name in names if name not in self._stated), 0)
-        for batch in self._texts(names) if inferred else ():
+        self._full: set[str] = set()  # columns without an empty cell, as far as known
+        for number, batch in enumerate(self._texts(names) if inferred else ()):
+            full = {name for name in names if not batch.column(name).null_count}
+            self._full = self._full & full if number else full
             for name in inferred:
                 while _cast(batch.column(name), _INFERRED[inferred[name]]) is None:
                     inferred[name] += 1
         self.skipped.clear()
         self._ragged.clear()
+        self.inferred = inferred.keys()
         types = {name: _CSV_TYPES[type] for name, type in self._stated.items()}
         types |= {name: _INFERRED[number] for name, number in inferred.items()}
         return pa.schema([(name, types[name]) for name in names])
+
+    def has_nulls(self, name: str) -> bool:
+        return name not in self._full
 
     def _batches(self, _: Uses) -> Iterator[pa.RecordBatch]:
         first = 0

@@ -81,12 +81,12 @@ class LeafReader:
 
     def uses(self, path: str, type: pa.DataType) -> bool:
         """Return whether a filter uses an attribute of a column; True if that depends on its keys."""
-        type = _storage_type(type)
+        type = storage_type(type)
         if pa.types.is_struct(type):
             return any(self.uses(f"{path}.{child.name}", child.type) for child in type.fields)
         if pa.types.is_map(type):
-            return is_text(_storage_type(type.key_type)) and self.symbols.is_object(path)
-        if _is_list(type):
+            return is_text(storage_type(type.key_type)) and self.symbols.is_object(path)
+        if is_list(type):
             return self.uses(path, type.value_type)
         return bool(self.symbols.symbol(path, False) >= 0)
 
@@ -109,7 +109,7 @@ class LeafReader:
         if not self.uses(path, cells.type):
             return
         _check_depth(path, depth)
-        cells = decoded(cells) if _is_nested(_storage_type(cells.type)) else cells
+        cells = decoded(cells) if _is_nested(storage_type(cells.type)) else cells
         if pa.types.is_struct(cells.type):
             for child, values in zip(cells.type.fields, cells.flatten(), strict=True):
                 yield from self._members(_Column(f"{path}.{child.name}", values, places), depth + 1)
@@ -122,7 +122,7 @@ class LeafReader:
 
     def _values(self, scope: Scope, column: _Column, depth: int) -> Iterator[Leaves]:
         path, cells, places = column
-        if _is_list(cells.type):
+        if is_list(cells.type):
             _check_depth(path, depth + 1)
             parents = np.asarray(pc.list_parent_indices(cells)).astype(np.int64)
             items, places = cells.flatten(), parents if places is None else places[parents]
@@ -149,20 +149,21 @@ class LeafReader:
         return Scope(count, places if scope.rows is None else scope.rows[places], elements)
 
 
-def _storage_type(type: pa.DataType) -> pa.DataType:
+def storage_type(type: pa.DataType) -> pa.DataType:
     """Return the type of a column's values without dictionary, runs or extension type."""
     if isinstance(type, pa.BaseExtensionType):
-        return _storage_type(type.storage_type)
+        return storage_type(type.storage_type)
     is_encoded = pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type)
-    return _storage_type(type.value_type) if is_encoded else type
+    return storage_type(type.value_type) if is_encoded else type
 
 
 def holds_objects(type: pa.DataType) -> bool:
     """Return whether a column of a type holds objects or arrays."""
-    return _is_nested(_storage_type(type))
+    return _is_nested(storage_type(type))
 
 
-def _is_list(type: pa.DataType) -> bool:
+def is_list(type: pa.DataType) -> bool:
+    """Return whether a type is of lists."""
     return any(
         is_type(type)
         for is_type in (
@@ -173,12 +174,12 @@ def _is_list(type: pa.DataType) -> bool:
 
 
 def _is_nested(type: pa.DataType) -> bool:
-    return pa.types.is_struct(type) or pa.types.is_map(type) or _is_list(type)
+    return pa.types.is_struct(type) or pa.types.is_map(type) or is_list(type)
 
 
 def _is_nested_list(type: pa.DataType) -> bool:
     """Return whether a type is of lists whose items are objects or lists."""
-    return _is_list(type) and _is_nested(_storage_type(type.value_type))
+    return is_list(type) and _is_nested(storage_type(type.value_type))
 
 
 def _entries(maps: pa.MapArray) -> Iterator[tuple[str, pa.Array, Numbers]]:

@@ -10,6 +10,9 @@ A row is refused if a column that a filter uses holds what is not a value. Colum
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -30,23 +33,52 @@ _HINT = "pass a pyarrow Table or RecordBatch, or a data frame that exports Arrow
 _KINDS = {pa.bool_(): "b", pa.int64(): "l", pa.float64(): "g", pa.string(): "u"}
 
 
-def record_batches(frame: object) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a record batch, a table, or an object of the Arrow PyCapsule interface, as they come."""
-    if isinstance(frame, pa.RecordBatch):
-        yield frame
-        return
-    if isinstance(frame, pa.Table):  # the interface limits the depth of columns
-        yield from frame.to_batches()
-        return
+@dataclass(frozen=True)
+class FrameRows:
+    """The columns of a data frame, and its rows in batches, as they come."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    known: Sequence[pa.RecordBatch] | None  # all rows, if they are in memory
+
+    def has_nulls(self, name: str) -> bool:
+        """Return whether a column has a null cell, or may have one; also if there are no rows."""
+        if not self.known or not sum(map(len, self.known)):
+            return True
+        return any(batch.column(index).null_count for batch in self.known for index in _indexes(batch.schema, name))
+
+
+def _indexes(schema: pa.Schema, name: str) -> list[int]:
+    return [index for index, other in enumerate(schema.names) if other == name]
+
+
+def read_frame(frame: object) -> FrameRows:
+    """Return the rows of a record batch, a table, or an object of the Arrow PyCapsule interface."""
+    if isinstance(frame, pa.RecordBatch | pa.Table):  # the interface limits the depth of columns
+        batches = [frame] if isinstance(frame, pa.RecordBatch) else frame.to_batches()
+        return FrameRows(frame.schema, iter(batches), batches)
     if not hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "__arrow_c_array__"):
         name = type(frame).__name__
         hint = "call .collect() first" if name == "LazyFrame" else _HINT
         raise InputError(f"{name} is not Arrow data", hint=hint)
+    with _naming_errors(frame):
+        if not hasattr(frame, "__arrow_c_stream__"):
+            return read_frame(pa.record_batch(frame))
+        reader = pa.RecordBatchReader.from_stream(frame)
+    batches = _as_they_come(reader, frame)
+    first = [*islice(batches, 2)]  # most data frames are one batch
+    return FrameRows(reader.schema, chain(first, batches), first if len(first) < 2 else None)
+
+
+def _as_they_come(reader: pa.RecordBatchReader, frame: object) -> Iterator[pa.RecordBatch]:
+    with _naming_errors(frame):
+        yield from reader
+
+
+@contextmanager
+def _naming_errors(frame: object) -> Iterator[None]:
     try:
-        if hasattr(frame, "__arrow_c_stream__"):
-            yield from pa.RecordBatchReader.from_stream(frame)
-        else:
-            yield pa.record_batch(frame)
+        yield
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise InputError(f"{type(frame).__name__} cannot be read as Arrow columns: {error}", hint=_HINT) from None
 

@@ -12,7 +12,6 @@ repeated counts once.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -34,6 +33,8 @@ from pyspark.sql.types import (
 )
 
 from cbnet.errors import InputError
+from cbnet.matching.column_check import ColumnReport, check_columns
+from cbnet.matching.storage.attribute_columns import AttributeColumn
 from cbnet.pipeline.ingest.line_reader import Block
 from cbnet.pipeline.ingest.readers import block_sizes, first_in_file
 from cbnet.pipeline.match.batch_matcher import (
@@ -50,7 +51,7 @@ from cbnet.pipeline.match.batch_matcher import (
     OnError,
     match_batches,
 )
-from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, column, unknown_attributes, used_columns
+from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, column, used_columns
 from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.schemas import arrow_schema
 
@@ -65,10 +66,6 @@ _COUNT_TYPES = {int: LongType(), float: DoubleType()}
 COUNTS_TYPE = StructType([StructField(name, _COUNT_TYPES[type(zero)]) for name, zero in asdict(MatchCounts()).items()])
 
 
-class UnknownAttributeWarning(UserWarning):
-    """Filters use an attribute that no column holds."""
-
-
 def match(
     df: DataFrame,
     table: AnyTable | Sequence[AnyTable],
@@ -78,6 +75,7 @@ def match(
     filters: bool = False,
     version: bool = False,
     on_error: OnError = FAIL,
+    strict: bool = False,
     observation: Observation | None = None,
 ) -> DataFrame:
     """Return a row for each row of `df` and each rule that it matches: key, rule.
@@ -90,15 +88,16 @@ def match(
     message, for example because of a NaN, fails the query; with `on_error="drop"` it matches nothing; with "column" it
     is in the result once, with the reason in the column `_error` and without a rule.
 
+    strict: a rule that tests what the columns do not have, such as a misspelt one, is an error, not a `ColumnWarning`.
+
     observation: receives the numbers of records, matches and rejected rows with the first action on the result.
     """
     tables = ship_tables(df.sparkSession, table, filters=filters)
     rows = match_shipped(
         df, tables, key=key, columns=columns, version=version, on_error=on_error, is_counted=observation is not None
     )
-    used = used_names(tables)
-    if unknown := unknown_attributes(attributes_of(message_columns_of(df), columns, used), used):
-        warnings.warn(unknown, UnknownAttributeWarning, stacklevel=2)
+    found = attributes_of(message_columns_of(df), columns, used_names(tables))
+    check_tables(tables, found).warn(strict=strict, stacklevel=2)
     return rows if observation is None else observe_counts(rows, observation)
 
 
@@ -204,6 +203,13 @@ def used_names(tables: Sequence[ShippedTable]) -> UsedNames:
     opened = [table.open_here() for table in tables]
     names = frozenset(name for table in opened for name in table.names)
     return UsedNames(names, any(table.has_tags for table in opened))
+
+
+def check_tables(
+    tables: Sequence[ShippedTable], columns: Sequence[AttributeColumn], *, names_only: bool = False
+) -> ColumnReport:
+    """Return what the rules of tables test of columns that no row can pass."""
+    return check_columns([table.open_here().compiled for table in tables], columns, names_only=names_only)
 
 
 def check_policy(on_error: str) -> None:

@@ -23,10 +23,12 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cbnet.errors import InputError
+from cbnet.matching.storage.attribute_columns import AttributeColumn
 from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, ERROR, FAIL, OnError
 from cbnet.pipeline.match.dataframe_matcher import (
     FOLDER,
     LINE,
+    check_tables,
     dead_letters,
     match_shipped,
     message_columns_of,
@@ -34,7 +36,7 @@ from cbnet.pipeline.match.dataframe_matcher import (
     observed_counts,
     used_names,
 )
-from cbnet.pipeline.match.message_columns import AttributeColumn, UsedNames, attributes_of, unknown_attributes
+from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, open_columns
 from cbnet.pipeline.match.message_dataframes import MessageFormat, MessageFrame, check_session, read_messages
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.stored_matches import JOB_BUCKETS, MATCHES, bucketed, partitions, rule_counts
@@ -68,12 +70,14 @@ class MatchTask(MessageFormat):
     columns: Sequence[str] | None = None
     filters: bool = False
     on_error: OnError = COLUMN
+    strict: bool = False  # rules that do not fit the columns are an error
 
     def attributes(self, rows: DataFrame, used: UsedNames) -> list[AttributeColumn]:
         """Return the attributes of messages; refuse columns of the task that they cannot have."""
         schema = message_columns_of(rows)
         if LINE not in rows.columns:
-            return attributes_of(schema, self.columns, used)
+            found = attributes_of(schema, self.columns, used)
+            return [replace(each, is_inferred=self.infers(str(each.path[0]))) for each in found]
         for name in (field.name for field in rows.schema if FOLDER in field.metadata):
             if name in (used.names if self.columns is None else self.columns):
                 problem = f"{name!r} is in the names of folders, not in the lines: no rule can use it"
@@ -84,11 +88,15 @@ class MatchTask(MessageFormat):
         return attributes_of(schema, self.columns, used, of_lines=True)
 
     def warning(self, rows: DataFrame, tables: Sequence[ShippedTable]) -> str | None:
-        """Return a warning about attributes that no column holds."""
-        used, of_lines = used_names(tables), LINE in rows.columns
-        found = self.attributes(rows, used)
-        is_open = of_lines and self.schema is not None and self.columns is None
-        return None if is_open else unknown_attributes(found, used, of_lines=of_lines)
+        """Return a warning about rules that do not fit the columns; raise it if the task is strict."""
+        of_lines = LINE in rows.columns
+        found = self.attributes(rows, used_names(tables))
+        if of_lines and self.schema is not None and self.columns is None:
+            return None
+        report = check_tables(tables, open_columns(found) if of_lines else found, names_only=of_lines)
+        if self.strict:
+            report.check("columns")
+        return report.warning
 
     @property
     def policy(self) -> OnError:
@@ -137,7 +145,7 @@ class JobSummary(MatchSummary):
 
     rules: int  # with matches
     version: str  # of the table
-    warning: str | None = None  # about attributes that no column has
+    warning: str | None = None  # about rules that do not fit the columns
 
 
 @dataclass(frozen=True)
@@ -148,7 +156,7 @@ class DryRun:
     version: str
     table_bytes: int
     memory_share: int  # bytes of this machine outside of Java's heap
-    warning: str | None = None  # about attributes that no column has
+    warning: str | None = None  # about rules that do not fit the columns
 
 
 def dry_run(spark: SparkSession, job: MatchJob) -> DryRun:
@@ -170,19 +178,30 @@ def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], task: Match
     )
 
 
-def run_match(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
-    """Match files of messages; write matches and counts to a folder, in place of those of an earlier job."""
+def run_match(
+    spark: SparkSession, job: MatchJob, out: str, remark: Callable[[str], None] = lambda _: None
+) -> JobSummary:
+    """Match files of messages; write matches and counts to a folder, in place of those of an earlier job.
+
+    remark: called with the warning of the summary, before anything is matched.
+    """
     check_session(spark, job.format)
     if is_connect(spark):
-        return _run(spark, job, out)
+        return _run(spark, job, out, remark)
     check_paths([*job.messages, out], str(spark.sparkContext.master))
     out = spark_path(out)
     check_output_folder(spark, out, {*_RESULTS, MANIFEST})
     with writing(spark, out) as check:
-        return _run(spark, job, out, check)
+        return _run(spark, job, out, remark, check)
 
 
-def _run(spark: SparkSession, job: MatchJob, out: str, check: Callable[[], None] = lambda: None) -> JobSummary:
+def _run(
+    spark: SparkSession,
+    job: MatchJob,
+    out: str,
+    remark: Callable[[str], None],
+    check: Callable[[], None] = lambda: None,
+) -> JobSummary:
     """Match and write; `check` that the output folder is still that of this run before its results are replaced."""
     steps: dict[str, float] = {}
     started = monotonic()
@@ -191,6 +210,8 @@ def _run(spark: SparkSession, job: MatchJob, out: str, check: Callable[[], None]
     with timed(spark, steps, "read the schema"):
         frame = job.read(spark)
         warning = job.warning(frame.rows, tables)
+    if warning:
+        remark(warning)
     results = _Results(spark, out, _provenance(job, tables))
     with timed(spark, steps, "match and write"):
         observation = Observation()

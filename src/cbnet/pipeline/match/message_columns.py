@@ -13,7 +13,6 @@ type that has no values is refused before the job runs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -42,11 +41,9 @@ from pyspark.sql.types import (
 
 from cbnet.errors import InputError
 from cbnet.language.message import MAX_DEPTH
-from cbnet.language.values import RESERVED_NAME
+from cbnet.matching.storage.attribute_columns import TAGS, AttributeColumn, Path, name_pattern
 
-Path = tuple[str | None, ...]  # a column, and members inside it; None: any key of a map
 Uses = Callable[[Path], bool]
-TAGS: Path = (RESERVED_NAME,)
 _TEXTS = (StringType, VarcharType, CharType)
 _KINDS: list[tuple[tuple[type[DataType], ...], str]] = [
     (_TEXTS, "string"),
@@ -57,24 +54,7 @@ _KINDS: list[tuple[tuple[type[DataType], ...], str]] = [
     ((DateType, TimestampType, TimestampNTZType), "time"),
     ((NullType,), "absent"),
 ]
-_MAX_NAMED = 5
 _HINT = "cast it to string, a number, boolean or timestamp, or select the columns to match"
-
-
-@dataclass(frozen=True)
-class AttributeColumn:
-    """An attribute that a column holds."""
-
-    path: Path
-    type: str  # Spark's name
-    kind: str | None  # string, bool, int, float, number, time, tags or absent; None: not a value
-    is_several: bool  # in an array
-    is_used: bool  # by a filter
-
-    @property
-    def name(self) -> str:
-        """The name, with `*` for any key of a map."""
-        return ".".join("*" if part is None else part for part in self.path)
 
 
 @dataclass(frozen=True)
@@ -90,13 +70,7 @@ class UsedNames:
             return self.has_tags
         if None not in path:
             return ".".join(map(str, path)) in self.names
-        pattern = re.compile(_pattern(path), re.DOTALL)
-        return any(map(pattern.fullmatch, self.names))
-
-
-def _pattern(path: Path) -> str:
-    """Return a regular expression of the attributes at a path."""
-    return r"\.".join(".*" if part is None else re.escape(part) for part in path)
+        return any(map(name_pattern(path).fullmatch, self.names))
 
 
 def attributes_of(
@@ -109,9 +83,13 @@ def attributes_of(
     """
     if of_lines:
         chosen = _chosen(schema, columns, of_lines=True)
-        found = [each for path, type in chosen for each in _attributes(path, type, lambda _: False, 1)]
+        found = [each for path, type, _ in chosen for each in _attributes(path, type, lambda _: False, 1)]
         return [replace(each, is_used=uses(each.path)) for each in found]
-    found = [each for path, type in _chosen(schema, columns) for each in _attributes(path, type, uses, 1)]
+    found = [
+        each
+        for path, type, is_nullable in _chosen(schema, columns)
+        for each in _attributes(path, type, uses, 1, is_nullable=is_nullable)
+    ]
     if refused := [each for each in found if each.is_used and each.kind is None]:
         problem = "; ".join(f"column {each.name!r}: {each.type} is not a valid type for attributes" for each in refused)
         is_tags = any(each.path == TAGS for each in refused)
@@ -121,34 +99,18 @@ def attributes_of(
     return found
 
 
-def unknown_attributes(found: Sequence[AttributeColumn], used: UsedNames, *, of_lines: bool = False) -> str | None:
-    """Return a warning that names used attributes that no column holds, and near spellings; None if there are none."""
-    known = {each.name for each in found}
-    open_paths = [each.path for each in found if None in each.path]
-    if of_lines:  # Spark's type for objects in some lines, and other values in others, is string
-        open_paths += [(*each.path, None) for each in found if each.kind == "string"]
-    patterns = [re.compile(_pattern(path), re.DOTALL) for path in open_paths]
-    missing = sorted(name for name in used.names - known if not any(each.fullmatch(name) for each in patterns))
-    notes = [f"{name!r}{_near(name, known)}" for name in missing[:_MAX_NAMED]]
-    if len(missing) > _MAX_NAMED:
-        notes.append(f"and {len(missing) - _MAX_NAMED:,} more")
-    if used.has_tags and TAGS not in {each.path for each in found}:
-        notes.append('tags, which only the column "#" holds')
-    return f"filters use attributes that no column has: {', '.join(notes)}" if notes else None
+def open_columns(columns: Sequence[AttributeColumn]) -> list[AttributeColumn]:
+    """Return the columns of lines, with the members that objects in place of a value may have.
 
-
-def _near(name: str, known: Iterable[str]) -> str:
-    """Return a question about the columns of nearly this name; nothing if there are none."""
-    folded = {other: re.sub(r"[\W_]", "", other).casefold() for other in known}
-    own = re.sub(r"[\W_]", "", name).casefold()
-    near = [other for other in folded if folded[other] == own] or get_close_matches(name, folded, 2)
-    return f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+    Spark's type for objects in some lines, and other values in others, is string.
+    """
+    return [*columns, *(replace(each, path=(*each.path, None)) for each in columns if each.kind == "string")]
 
 
 def used_columns(schema: StructType, columns: Sequence[str] | None, uses: Uses) -> dict[str, Column]:
     """Return the columns that filters use, without the members that they do not use, by name."""
     used = {attribute.path for attribute in attributes_of(schema, columns, uses) if attribute.is_used}
-    parts = ((path, type, _part(path, type, used)) for path, type in _chosen(schema, columns))
+    parts = ((path, type, _part(path, type, used)) for path, type, _ in _chosen(schema, columns))
     return {".".join(path): _select(column(*path), type, part) for path, type, part in parts if part is not None}
 
 
@@ -159,22 +121,24 @@ def column(*path: str) -> Column:
 
 def _chosen(
     schema: StructType, columns: Sequence[str] | None, *, of_lines: bool = False
-) -> Iterable[tuple[tuple[str, ...], DataType]]:
+) -> Iterable[tuple[tuple[str, ...], DataType, bool]]:
+    """Return path and type of the columns, and whether they may be null."""
     if columns is None:
-        return (((field.name,), field.dataType) for field in schema)
-    return dict(_field(schema, name, of_lines) for name in columns).items()
+        return (((field.name,), field.dataType, field.nullable) for field in schema)
+    return {found[0]: found for found in (_field(schema, name, of_lines) for name in columns)}.values()
 
 
-def _field(schema: StructType, name: str, of_lines: bool) -> tuple[tuple[str, ...], DataType]:
+def _field(schema: StructType, name: str, of_lines: bool) -> tuple[tuple[str, ...], DataType, bool]:
     """Return the column of a name, or the field of a dotted path, which need not be in a schema of lines."""
     path: tuple[str, ...] = ()
     type: DataType = schema
+    is_nullable = False
     rest = name
     while rest:
         known = type.names if isinstance(type, StructType) else []
         longest = max((part for part in known if rest == part or rest.startswith(f"{part}.")), key=len, default=None)
         if longest is None and of_lines and path:
-            return (*path, *rest.split(".")), StringType()
+            return (*path, *rest.split(".")), StringType(), True
         if longest is None:
             close = get_close_matches(rest, known, 1)
             raise InputError(
@@ -182,26 +146,31 @@ def _field(schema: StructType, name: str, of_lines: bool) -> tuple[tuple[str, ..
                 hint=f"did you mean {'.'.join([*path, *close])!r}?" if close else f"columns: {', '.join(schema.names)}",
             )
         assert isinstance(type, StructType)
+        is_nullable = is_nullable or type[longest].nullable
         path, type, rest = (*path, longest), type[longest].dataType, rest[len(longest) + 1 :]
-    return path, type
+    return path, type, is_nullable
 
 
 def _attributes(
-    path: Path, type: DataType, uses: Uses, depth: int, is_several: bool = False
+    path: Path, type: DataType, uses: Uses, depth: int, *, is_several: bool = False, is_nullable: bool = True
 ) -> Iterator[AttributeColumn]:
     if path == TAGS:
         kind = "tags" if isinstance(type, ArrayType) and isinstance(type.elementType, _TEXTS) else None
         yield AttributeColumn(path, type.simpleString(), kind, False, uses(path))
     elif isinstance(type, StructType):
         for field in type:
-            yield from _attributes((*path, field.name), field.dataType, uses, depth + 1, is_several)
+            may_be_null = is_nullable or field.nullable
+            inside = (*path, field.name)
+            yield from _attributes(
+                inside, field.dataType, uses, depth + 1, is_several=is_several, is_nullable=may_be_null
+            )
     elif isinstance(type, ArrayType):
-        yield from _attributes(path, type.elementType, uses, depth + 1, True)
+        yield from _attributes(path, type.elementType, uses, depth + 1, is_several=True)
     elif isinstance(type, MapType) and isinstance(type.keyType, _TEXTS):
-        yield from _attributes((*path, None), type.valueType, uses, depth + 1, is_several)
+        yield from _attributes((*path, None), type.valueType, uses, depth + 1, is_several=is_several)
     else:
         kind = next((kind for types, kind in _KINDS if isinstance(type, types)), None)
-        found = AttributeColumn(path, type.simpleString(), kind, is_several, uses(path))
+        found = AttributeColumn(path, type.simpleString(), kind, is_several, uses(path), is_nullable)
         if found.is_used and depth > MAX_DEPTH:
             problem = f"column {found.name[:40]!r}: nested deeper than {MAX_DEPTH} levels"
             raise InputError(problem, hint="flatten the column")

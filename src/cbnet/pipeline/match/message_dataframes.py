@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BooleanType, DataType, DoubleType, LongType, StringType, StructField, StructType
 
 from cbnet.errors import InputError
-from cbnet.matching.files.columnar_files import check_types, stated_types
+from cbnet.matching.files.columnar_files import OTHERS, check_types, stated_types
 from cbnet.pipeline.ingest.presets import PRESETS
 from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
@@ -54,6 +54,10 @@ class MessageFormat:
     schema: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
+
+    def infers(self, column: str) -> bool:
+        """Return whether the type of a column is inferred from its cells."""
+        return self.format == "csv" and self.schema is None and not {column, OTHERS} & self.types.keys()
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def test_records_are_counted_where_nothing_matches(cbnet, files, tmp_path, spark
         spark.conf.set("spark.sql.adaptive.optimizer.excludedRules", rules)
     summary = json.loads(done.out)
     assert (summary["records"], summary["matches"], summary["rules"]) == (4, 0, 0)
-    assert "warning: filters use attributes that no column has: 'Price' (did you mean 'price'?)" in done.err
+    assert "rules does not fit the columns:\n  rule none: no column 'Price'; did you mean 'price'?" in done.err
 
 
 def test_the_dry_run_shows_the_mapping_and_writes_nothing(cbnet, files, tmp_path):
@@ -159,6 +159,24 @@ def test_the_dry_run_shows_the_mapping_and_writes_nothing(cbnet, files, tmp_path
     shown = cbnet("spark", "match", *files, "--dry-run").out
     assert "from.city" in shown
     assert table["version"] in shown
+
+
+def test_types_inferred_from_csv_are_named_where_a_rule_disagrees(cbnet, tmp_path):
+    (tmp_path / "log.csv").write_text("fw,dest\n1.2,MXP\n2.1,LIN\n")
+    (tmp_path / "rules.toml").write_text("[rules]\nold = 'fw = \"1.2\"'\n")
+    given = ("spark", "match", tmp_path / "log.csv", "--rules", tmp_path / "rules.toml")
+    problem = (
+        "rule old: fw = \"1.2\": the column 'fw' holds numbers, as inferred from its cells;"
+        " state its type: --types fw=string\n"
+    )
+    shown = cbnet(*given, "--dry-run")
+    assert (shown.code, f"1 of 1 rules does not fit the columns:\n  {problem}" in shown.err) == (0, True), shown.err
+    for dry_run in (["--dry-run"], ["--output", tmp_path / "out"]):
+        strict = cbnet(*given, *dry_run, "--strict")
+        assert (strict.code, strict.out, f"error: columns: {problem}" in strict.err) == (2, "", True), strict.err
+    assert not (tmp_path / "out" / "matches").exists()
+    stated = cbnet(*given, "--dry-run", "--strict", "--types", "fw=string")
+    assert (stated.code, "warning" in stated.err) == (0, False), stated.err
 
 
 def test_people_get_a_summary_in_words(cbnet, files, tmp_path):

@@ -3,7 +3,6 @@
 import datetime
 from decimal import Decimal
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.rich_language import rich_tables, strings
@@ -82,7 +81,6 @@ def answer(table, row):
         return REFUSED
 
 
-@pytest.mark.filterwarnings("ignore::cbnet.pipeline.match.dataframe_matcher.UnknownAttributeWarning")
 @settings(max_examples=20, phases=[Phase.generate], suppress_health_check=[*HealthCheck])
 @given(frame=frames(), rules=rich_tables)
 def test_rows_match_as_dicts_do(spark, frame, rules):

@@ -263,12 +263,19 @@ def test_versions_in_a_batch_function_of_the_user_survive_a_replay(spark, folder
     assert len({version for batch in sink.values() for *_, version in batch}) == 2
 
 
-def test_stream_warns_about_attributes_that_no_column_has(spark, folders):
+def test_a_stream_warns_of_rules_that_do_not_fit_the_columns_and_strictly_fails(spark, folders):
     save_table(folders, "X < 5")
     remarks = []
     matching = MatchStream(spark, stream(spark, folders)._job, str(folders / "out"), remark=remarks.append)
     matching.run(once=True)
-    assert remarks == ["warning: filters use attributes that no column has: 'X' (did you mean 'x'?)"]
+    warning = "1 of 1 rules does not fit the columns:\n  rule it: no column 'X'; did you mean 'x'?"
+    assert remarks == [f"warning: {warning}"]
+    strict = replace(stream(spark, folders)._job, strict=True)
+    with pytest.raises(InputError, match="rule it: no column 'X'"):
+        MatchStream(spark, strict, str(folders / "strict")).run(once=True)
+    assert MatchStream(spark, stream(spark, folders)._job, "").dry_run().warning == warning
+    with pytest.raises(InputError, match="rule it: no column 'X'"):
+        MatchStream(spark, strict, "").dry_run()
 
 
 def test_error_without_the_kafka_package_names_it(spark, folders):

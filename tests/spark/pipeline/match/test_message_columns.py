@@ -3,10 +3,12 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql.types import DateType, StructField, StructType
 
+from cbnet import Table
 from cbnet.errors import InputError
+from cbnet.matching.column_check import check_columns
 from cbnet.pipeline.match.dataframe_matcher import FOLDER, LINE
 from cbnet.pipeline.match.match_job import MatchTask
-from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, unknown_attributes, used_columns
+from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, open_columns, used_columns
 
 pytestmark = pytest.mark.usefixtures("spark")  # whose parser reads the schemas of these tests
 
@@ -108,12 +110,16 @@ def test_lines_may_hold_more_than_their_schema():
     def of_lines(*columns):
         schema = StructType.fromDDL("price double, at string, `#` string, data binary, legs array<struct<n:int>>")
         found = attributes_of(schema, columns or None, used, of_lines=True)
-        return [each.name for each in found], unknown_attributes(found, used, of_lines=True)
+        report = check_columns([table._compiled], open_columns(found), names_only=True)
+        return [each.name for each in found], report.warning
 
     used = UsedNames(frozenset({"price", "at.city", "data", "legs.n"}), True)
+    table = Table.build({"a": 'price = "x" and at.city = null and absent data and #t', "b": "legs.n = 1"})
     assert of_lines() == (["price", "at", "#", "data", "legs.n"], None)
     assert of_lines("at.city", "price", "#", "data", "legs.n.m")[0] == ["at.city", "price", "#", "data", "legs.n.m"]
-    assert of_lines("price", "at", "#", "data")[1] == "filters use attributes that no column has: 'legs.n'"
+    assert of_lines("price", "at", "#", "data")[1] == (
+        "1 of 2 rules does not fit the columns:\n  rule b: no column 'legs.n'"
+    )
     with pytest.raises(InputError, match="no column 'prise'; did you mean 'price'"):
         of_lines("prise")
 

@@ -294,6 +294,42 @@ def test_csv_rows_with_a_cell_of_another_type_are_skipped_with_their_line(cbnet,
     assert f"t.csv:43: {hint}" in outcome.err
 
 
+def test_rules_that_do_not_fit_the_columns_are_a_warning_and_strictly_an_error(cbnet, tmp_path):
+    rules, log = tmp_path / "rules.jsonl", tmp_path / "log.csv"
+    texts = {"old": 'fw = "1.2"', "hot": "temp > 3", "typo": "tmp > 3", "free": "absent fw", "fits": "absent dest"}
+    rules.write_text("".join(json.dumps({"name": name, "when": text}) + "\n" for name, text in texts.items()))
+    log.write_text("fw,temp,dest\n1.2,4,\n2.1,err,LIN\n")
+    fw = f"{log}: rule old: fw = \"1.2\": the column 'fw' holds numbers, as inferred from its cells; state its type: "
+    done = cbnet("match", "--rules", rules, log)
+    assert (done.code, done.out) == (0, "1: fits\n2: (none)\n")
+    assert done.err.splitlines()[:5] == [
+        f"warning: {log}: 4 of 5 rules do not fit the columns:",
+        "  rule typo: no column 'tmp'; did you mean 'temp'?",
+        f"  {fw.partition(': ')[2]}--types fw=string",
+        "  rule hot: temp > 3: the column 'temp' holds strings, as inferred from its cells;"
+        " state its type: --types temp=float",
+        "  rule free: absent fw: the column 'fw' has no nulls",
+    ]
+    strict = cbnet("match", "--rules", rules, log, "--strict")
+    assert (strict.code, strict.out, len(strict.err.splitlines())) == (2, "", 4)
+    assert f"error: {fw}--types fw=string" in strict.err.splitlines()
+    stated = cbnet("match", "--rules", rules, log, "--types", "all=string")
+    assert "rule hot: temp > 3: the column 'temp' holds strings\n" in stated.err  # nothing is inferred
+
+
+def test_files_of_equal_columns_are_warned_of_once(cbnet, rules, write, tmp_path):
+    rules.write_text('{"name": "typo", "when": "prise > 1"}\n{"name": "free", "when": "absent price"}\n')
+    one, two = write(".parquet"), tmp_path / "two.parquet"
+    two.write_bytes(one.read_bytes())
+    done = cbnet("match", "--rules", rules, one, two, "--json")
+    assert done.err.splitlines() == [
+        f"warning: {one}: 2 of 2 rules do not fit the columns:",
+        "  rule typo: no column 'prise'; did you mean 'price'?",
+        "  rule free: absent price: the column 'price' has no nulls",
+    ]
+    assert "warning" not in cbnet("match", "--rules", rules, stdin=b'{"a": 1}\n').err  # lines have no columns
+
+
 def test_types_of_standard_input_are_refused(cbnet, rules):
     outcome = cbnet("match", "--rules", rules, "--types", "n=int")
     assert (outcome.code, "only the columns of a CSV file have types" in outcome.err) == (2, True)
