@@ -2,10 +2,21 @@
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.regexes import patterns as regexes
 
 from cbnet._kernels.condition_eval import evaluate
 from cbnet.language.address_block import block_of
-from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.condition import (
+    AddressTest,
+    Comparison,
+    Condition,
+    Like,
+    Membership,
+    Outcome,
+    Presence,
+    RegexTest,
+    TagTest,
+)
 from cbnet.language.constraint import Op
 from cbnet.language.expression import FUNCTIONS, Arithmetic, Attribute, Call, Constant, call
 from cbnet.language.like_pattern import pattern_text, pieces
@@ -75,6 +86,7 @@ comparable = [Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.PREFIX, Op.SUFFIX, Op
 tests = (
     st.builds(Comparison, st.sampled_from(comparable), expressions, expressions)
     | st.builds(Like, expressions, patterns)
+    | st.builds(RegexTest, expressions, regexes.map(lambda pair: pair[0]))
     | st.builds(Membership, expressions, sets.map(lambda members: tuple(sorted(members, key=sort_key))))
     | st.builds(AddressTest, expressions, blocks)
     | st.builds(Presence, st.sampled_from("xyz"))

@@ -8,7 +8,7 @@ import re
 from fractions import Fraction
 from ipaddress import ip_address, ip_network
 
-from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Outcome, Presence, RegexTest, TagTest
 from cbnet.language.expression import Attribute, Call, Constant
 from cbnet.language.formula import AllOf, AnyOf, Is, Not
 
@@ -41,6 +41,8 @@ def _test(test, values, tags):
     value = _value(test.operand, values)
     if isinstance(test, Like):
         return bool(_regex(test.pattern).fullmatch(value)) if isinstance(value, str) else None
+    if isinstance(test, RegexTest):  # one of `rich_language`, whose texts have no line ends
+        return bool(re.search(test.pattern, value, re.ASCII)) if isinstance(value, str) else None
     if isinstance(test, AddressTest):
         try:
             return ip_address(value) in ip_network(test.block) if isinstance(value, str) else None

@@ -50,6 +50,7 @@ _tests = (
     | st.builds("{} {} {}".format, expressions, st.sampled_from(["in", "not in"]), _sets | _blocks)
     | st.builds("{} {} {}".format, expressions, st.sampled_from(["like", "not like"]), _strings)
     | st.builds("{} {}".format, st.sampled_from(["exists", "absent"]), names)
+    | st.builds("{} =~ {}".format, expressions, st.sampled_from(['"a"', '"^a|b$"', '"\\\\d+[^\\"]"', '"^$"']))
     | st.sampled_from(["#a", '#"a b"', "#and", "true", "false"])
 )
 

@@ -12,6 +12,7 @@ NUMBERS = (-2, -1, 0, 0.5, 1, 1.5, 2, 3, 7, 10, 2**53, 2**53 + 1, 2**63 - 1, -(2
 STRINGS = ("", "a", "A", "ab", "aB", "b", "ba", "bab", "a%", "é", "É", "ß", "\U0010ffff", "a\0", "abcdefghij" * 3, "007", "True", "-1",
     "10.1.2.3", "10.200.0.1", "::ffff:10.1.2.3", "2001:db8::1", "10.1.2.03")  # fmt: skip
 BLOCKS = ("10.0.0.0/8", "10.1.0.0/17", "0.0.0.0/0", "2001:db8::/32", "::/0")
+REGEXES = ("^a", "^a.*b$", "[ab]{2}", "(?i)B", "\\d+$", "^(10|2001)[.:]", "é|ß", "b(a|b)*", "^$", "a(?s:.)", "(a*)*b$")
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -66,7 +67,7 @@ class RandomLanguage:
         return f"{name} {self.random.choice((*OPERATORS, '^=', '$=', '*='))} {self.text(self.random.choice(STRINGS))}"
 
     def test(self) -> str:
-        kind = self.random.randrange(8)
+        kind = self.random.randrange(9)
         left, right = self.random.choice(NAMES), self.random.choice(NAMES)
         if kind == 0:
             return f"{left} {self.random.choice((*OPERATORS, '^=', '$=', '*='))} {right}"
@@ -85,6 +86,8 @@ class RandomLanguage:
             return f"{function}({left}) {self.random.choice(('=', '!='))} {self.text(self.scalar())}"
         if kind == 6:
             return f'{left} {self.random.choice(("in", "not in"))} cidr("{self.random.choice(BLOCKS)}")'
+        if kind == 7:
+            return f"{self.random.choice((left, left, f'lower({left})'))} =~ {self.text(self.random.choice(REGEXES))}"
         return f"{left} + 1 in (1, 2, 3.5, {self.text(self.scalar())})"
 
     def arithmetic(self) -> str:

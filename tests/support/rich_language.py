@@ -4,7 +4,17 @@ from hypothesis import strategies as st
 from support.strategies import near
 
 from cbnet.language import Constraint, Filter, Message, Op, Predicate
-from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
+from cbnet.language.condition import (
+    AddressTest,
+    Comparison,
+    Condition,
+    Like,
+    Membership,
+    Outcome,
+    Presence,
+    RegexTest,
+    TagTest,
+)
 from cbnet.language.constraint import ORDERING, PATTERNS, value_set
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
 from cbnet.language.formula import AllOf, AnyOf, Is, Not, literal, predicate_of
@@ -26,6 +36,20 @@ outcomes = st.sampled_from(
 )
 value_sets = st.lists(scalars, min_size=1, max_size=4).map(lambda values: value_set(values, "x"))
 patterns = st.text(st.sampled_from("ab%_"), max_size=5).map(validate_pattern)
+REGEXES = (
+    "a",
+    "^a",
+    "^a.*b$",
+    "[aA]b?$",
+    "a|ba",
+    "(?i)ab",
+    "^$",
+    "[0-9]{2,}",
+    "^(a|b)*$",
+    "é|ß",
+    "b[^a]?$",
+    "\\.[0-9]+$",
+)
 
 _attributes = names.map(Attribute)
 _number_constants = numbers.map(lambda value: Constant(canonical(value)))
@@ -64,6 +88,7 @@ def comparisons(draw):
 tests = (
     comparisons()
     | st.builds(Like, texts, patterns)
+    | st.builds(RegexTest, texts, st.sampled_from(REGEXES))
     | st.builds(Membership, arithmetic | texts, value_sets)
     | st.builds(AddressTest, texts, blocks)
     | st.builds(Presence, names)

@@ -20,6 +20,7 @@ from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.intrinsics cimport add_overflows, multiply_overflows, subtract_overflows
 from cbnet._kernels.memory cimport resized
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING
+from cbnet._kernels.regex_search cimport search
 from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_LE, OP_NE, OP_PREFIX, OP_SUBSTRING
 
 
@@ -151,6 +152,19 @@ cdef int _find_address(Reader *reader, const Operand *operand) noexcept nogil:
     if version == 0:
         return IS_UNKNOWN
     return _as_outcome(version == reader.at[0] and has_prefix(address, reader.at + 2, reader.at[1]))
+
+
+cdef int _find_regex(Reader *reader, const Operand *operand) noexcept nogil:
+    """Return whether a regular expression occurs in a string."""
+    cdef const uint8_t *text
+    cdef uint32_t length
+    cdef int found
+    if not read_text(reader, &text, &length) or not read_text(reader, &text, &length):
+        return DAMAGED
+    if operand.kind != STRING:
+        return IS_UNKNOWN
+    found = search(text, length, operand.text, operand.length)
+    return DAMAGED if found < 0 else _as_outcome(found)
 
 
 cdef enum:
@@ -353,6 +367,8 @@ cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept
         return _find_member(&machine.reader, first) if machine.depth == 1 else DAMAGED
     if operation == IN_BLOCK:
         return _find_address(&machine.reader, first) if machine.depth == 1 else DAMAGED
+    if operation == SEARCH:
+        return _find_regex(&machine.reader, first) if machine.depth == 1 else DAMAGED
     if not LIKE <= operation <= HAS_TAG or not read_text(&machine.reader, &text, &length):
         return DAMAGED
     if operation != LIKE:

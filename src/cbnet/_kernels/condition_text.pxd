@@ -1,9 +1,15 @@
 """String functions of conditions, on UTF-8, and IP addresses."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 cdef int read_address(const uint8_t *text, Py_ssize_t length, uint8_t *address) noexcept nogil
 cdef bint has_prefix(const uint8_t *address, const uint8_t *block, int bits) noexcept nogil
+
+cdef enum:
+    INVALID = 0xFFFFFFFF    # no character
+
+# The first character and its width in bytes; INVALID, of one byte, where there is none.
+cdef uint32_t decode(const uint8_t *text, Py_ssize_t length, int *width) noexcept nogil
 
 cdef enum:
     ANY_RUN = 0xFF          # `%` in a compiled pattern; no byte of UTF-8

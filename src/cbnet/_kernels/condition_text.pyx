@@ -23,7 +23,6 @@ cdef extern from "Python.h" nogil:
     uint32_t Py_UNICODE_TOUPPER(uint32_t character)
 
 cdef enum:
-    INVALID = 0xFFFFFFFF
     LONG_LOWER = 0x130      # the only character with a lower case of several characters
     LONG_UPPERS = 27
 
@@ -44,7 +43,7 @@ cdef inline bint _is_tail(uint8_t byte) noexcept nogil:
     return byte & 0xC0 == 0x80
 
 
-cdef uint32_t _decode(const uint8_t *text, Py_ssize_t length, int *width) noexcept nogil:
+cdef uint32_t decode(const uint8_t *text, Py_ssize_t length, int *width) noexcept nogil:
     """Return the first character and its width in bytes; INVALID, of one byte, where there is none."""
     width[0] = 1
     if text[0] < 0x80:
@@ -104,7 +103,7 @@ cdef Py_ssize_t change_case(const uint8_t *text, Py_ssize_t length, bint to_uppe
             at += 1
             written += 1
             continue
-        character = _decode(text + at, length - at, &width)
+        character = decode(text + at, length - at, &width)
         new_width = width
         if character <= 0x10FFFF:
             character = _other_case(character, to_upper)

@@ -19,6 +19,7 @@ from enum import IntFlag
 from typing import Any, TypeAlias
 
 from cbnet.errors import LimitError
+from cbnet.language import like_pattern, regex
 from cbnet.language.address_block import block_contains, block_of, common_prefix
 from cbnet.language.constraint import ORDERING, PATTERNS, TESTS, Constraint, Op, Values, format_set
 from cbnet.language.expression import (
@@ -31,7 +32,8 @@ from cbnet.language.expression import (
     evaluate,
     names,
 )
-from cbnet.language.like_pattern import implied, like
+from cbnet.language.like_pattern import like
+from cbnet.language.regex import search
 from cbnet.language.value_object import ValueObject
 from cbnet.language.values import Value, ValueType, format_name, format_tag, format_value, sort_key, value_type
 
@@ -68,6 +70,17 @@ class Like:
 
     def __str__(self) -> str:
         return f"{self.operand} like {format_value(self.pattern)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RegexTest:
+    """A test whether a regular expression occurs in a string."""
+
+    operand: Expression
+    pattern: str
+
+    def __str__(self) -> str:
+        return f"{self.operand} =~ {format_value(self.pattern)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +125,7 @@ class TagTest:
         return format_tag(self.tag)
 
 
-OperandTest: TypeAlias = Comparison | Like | Membership | AddressTest
+OperandTest: TypeAlias = Comparison | Like | RegexTest | Membership | AddressTest
 Test: TypeAlias = OperandTest | Presence | TagTest
 
 
@@ -153,7 +166,7 @@ class Condition(ValueObject):
             return
         test = self.test
         if (
-            isinstance(test, Like | AddressTest)
+            isinstance(test, Like | RegexTest | AddressTest)
             and isinstance(test.operand, Attribute)
             and self.accepted == Outcome.TRUE
         ):
@@ -201,10 +214,12 @@ def outcome(test: OperandTest, values: Mapping[str, Value]) -> Outcome:
             result = _is_member(value, test.values)
         elif not isinstance(value, str):
             result = UNKNOWN
+        elif isinstance(test, Like):
+            result = like(value, test.pattern)
+        elif isinstance(test, RegexTest):
+            result = search(value, test.pattern)
         else:
-            result = (
-                like(value, test.pattern) if isinstance(test, Like) else block_contains(block_of(test.block), value)
-            )
+            result = block_contains(block_of(test.block), value)
     return Outcome.UNKNOWN if not isinstance(result, bool) else Outcome.TRUE if result else Outcome.FALSE
 
 
@@ -236,9 +251,9 @@ def _is_member(value: Value | Missing, members: Values) -> bool | Missing:
     return False if has_kind else UNKNOWN
 
 
-def _implied_tests(test: Like | AddressTest) -> list[tuple[Op, str]]:
-    if isinstance(test, Like):
-        return implied(test.pattern)
+def _implied_tests(test: Like | RegexTest | AddressTest) -> list[tuple[Op, str]]:
+    if not isinstance(test, AddressTest):
+        return like_pattern.implied(test.pattern) if isinstance(test, Like) else regex.implied(test.pattern)
     prefix = common_prefix(block_of(test.block))
     return [(Op.PREFIX, prefix)] if prefix else []
 
@@ -247,7 +262,7 @@ def operands_of(test: Test) -> tuple[Expression, ...]:
     """Return the expressions of a test."""
     if isinstance(test, Comparison):
         return test.left, test.right
-    return (test.operand,) if isinstance(test, Like | Membership | AddressTest) else ()
+    return () if isinstance(test, Presence | TagTest) else (test.operand,)
 
 
 def _format(test: Test, accepted: Outcome) -> str:

@@ -18,6 +18,7 @@ from itertools import chain, product
 from typing import TypeAlias
 
 from cbnet.errors import InputError, LimitError
+from cbnet.language import like_pattern, regex
 from cbnet.language.condition import (
     AddressTest,
     Comparison,
@@ -26,6 +27,7 @@ from cbnet.language.condition import (
     Membership,
     Outcome,
     Presence,
+    RegexTest,
     TagTest,
     Test,
     operands_of,
@@ -34,7 +36,6 @@ from cbnet.language.condition import (
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
 from cbnet.language.expression import Attribute, Constant
 from cbnet.language.filter import Filter
-from cbnet.language.like_pattern import equivalent
 from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate
 
 # Constraints written while distributing parentheses, per constraint allowed in the result. Text that
@@ -108,8 +109,8 @@ def literal(test: Test, accepted: Outcome) -> Constraint | Condition | str | boo
         return test.tag if accepted & Outcome.TRUE else Condition(test, Outcome.FALSE)
     if all(isinstance(operand, Constant) for operand in operands_of(test)):
         return bool(outcome(test, {}) & accepted)
-    if isinstance(test, Like):
-        return _like(test, accepted)
+    if isinstance(test, Like | RegexTest):
+        return _pattern(test, accepted)
     if isinstance(test, Membership):
         return _membership(test, accepted)
     if isinstance(test, AddressTest):
@@ -204,8 +205,8 @@ def _comparison(test: Comparison, accepted: Outcome) -> Constraint | Condition:
     return Condition(Comparison(op, left, right), accepted)
 
 
-def _like(test: Like, accepted: Outcome) -> Constraint | Condition:
-    simple = equivalent(test.pattern)
+def _pattern(test: Like | RegexTest, accepted: Outcome) -> Constraint | Condition:
+    simple = (like_pattern if isinstance(test, Like) else regex).equivalent(test.pattern)
     if simple is None:
         return Condition(test, accepted)
     op, text = simple

@@ -22,12 +22,23 @@ from typing import Any, NamedTuple, TypeAlias
 
 from cbnet.errors import UndecidedError
 from cbnet.language.address_block import block_of
-from cbnet.language.condition import AddressTest, Condition, Like, Membership, Presence, TagTest, Test, operands_of
+from cbnet.language.condition import (
+    AddressTest,
+    Condition,
+    Like,
+    Membership,
+    Presence,
+    RegexTest,
+    TagTest,
+    Test,
+    operands_of,
+)
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
 from cbnet.language.expression import UNKNOWN, Constant, Expression, Missing, calculate, change_case, parts_of
 from cbnet.language.filter import Filter
 from cbnet.language.like_pattern import pieces
 from cbnet.language.message import Message
+from cbnet.language.regex import examples
 from cbnet.language.relations.covering import FilterAnalysis, PredicateLike, as_predicate
 from cbnet.language.relations.number_range import NumberRange
 from cbnet.language.relations.ranges import AttributeRange, by_name
@@ -311,6 +322,8 @@ def _constants(test: Test) -> Iterator[Value]:
         yield from test.values
     elif isinstance(test, Like):
         yield "".join("".join(char or "a" for char in piece) for piece in pieces(test.pattern))
+    elif isinstance(test, RegexTest):
+        yield from examples(test.pattern)
     elif isinstance(test, AddressTest):
         yield from (str(block_of(test.block).network_address), "0.0.0.0", "::")
     for operand in operands_of(test):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from cbnet.language.syntax.lexer import Token, TokenType
@@ -18,9 +17,9 @@ _WORDS = {
     "endswith": "$=", "ends": "$=", "ends_with": "$=", "suffix": "$=",
     "is": "=", "eq": "=", "equals": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
-_REGEX_SEARCH = frozenset({"=~", "~", "regexp", "rlike"})  # they match anywhere in a string
-_PATTERN_OPERATORS = _REGEX_SEARCH | {"~=", "ilike", "matches", "match", "regex", "glob", "similar"}
-_REGEX_SYNTAX = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_REGEX_OPERATORS = frozenset({"~", "~=", "regexp", "rlike", "matches", "match", "regex"})
+_PATTERN_OPERATORS = frozenset({"ilike", "glob", "similar"})
+_REGEX_HINT = "write `=~` and a regular expression, which may occur anywhere in the string unless ^ or $ is in it"
 _ALL_OPERATORS = "= != < <= > >= ^= $= *="
 
 
@@ -29,8 +28,10 @@ def operator_hint(tokens: Sequence[Token]) -> str:
     operator = tokens[1].text
     if operator in ("&&", "&", "||", "|"):
         return f"write `{'and' if '&' in operator else 'or'}`, after a whole constraint"
-    if operator in _PATTERN_OPERATORS:
-        return _pattern_hint(tokens)
+    if operator in _REGEX_OPERATORS:
+        return _REGEX_HINT
+    if operator == "!~":
+        return f"write `not ({tokens[0].text} =~ …)`"
     if operator in _OPERATORS:
         return f"write `{_OPERATORS[operator]}`"
     return f"write one of {_ALL_OPERATORS}"
@@ -51,8 +52,10 @@ def after_name_hint(tokens: Sequence[Token]) -> str:
         return f"write `{name.text} = null` for a null value, `absent {name.text}` for no value"
     if word in ("in", "like"):
         return f"write `{word}`, in lower case"
+    if _is_name(token) and word in _REGEX_OPERATORS:
+        return _REGEX_HINT
     if _is_name(token) and word in _PATTERN_OPERATORS:
-        return _pattern_hint(tokens)
+        return "write `like` with % and _, `lower(…)` where the case does not matter, or `=~` and a regular expression"
     if _is_name(token) and word in _WORDS:
         return f"write `{_WORDS[word]}`"
     if word == "between":
@@ -60,30 +63,6 @@ def after_name_hint(tokens: Sequence[Token]) -> str:
     if word == "not":
         return "write `not` before the whole comparison, or `not in` and `not like`"
     return f"write `exists {name.text}` for any value, or one of {_ALL_OPERATORS} and a value"
-
-
-def _pattern_hint(tokens: Sequence[Token]) -> str:
-    """Return the hint for a pattern operator, with the equivalent constraint if there is one."""
-    name, operator, *rest = tokens
-    hint = "regular expressions are not supported"
-    pattern = rest[0].value if rest and rest[0].kind is TokenType.VALUE else None
-    equivalent = _equivalent(operator.text.lower(), pattern) if isinstance(pattern, str) else None
-    if equivalent is not None:
-        op, text = equivalent
-        return f"{hint}; write `{name.text} {op} {format_value(text)}`"
-    return f"{hint}; there are `^=` (prefix), `$=` (suffix), `*=` (substring) and `like`"
-
-
-def _equivalent(operator: str, pattern: str) -> tuple[str, str] | None:
-    """Return the operator and constant that test exactly what a pattern does, if it is simple enough."""
-    if operator in _REGEX_SEARCH:
-        text = pattern.removeprefix("^").removesuffix("$")
-        is_plain = not _REGEX_SYNTAX.search(text)
-        at_start, at_end = pattern.startswith("^"), pattern.endswith("$")
-    else:  # the meaning of the others differs between languages
-        return None
-    op = {(True, True): "=", (True, False): "^=", (False, True): "$=", (False, False): "*="}[at_start, at_end]
-    return (op, text) if is_plain and text else None
 
 
 def value_hint(token: Token) -> str:

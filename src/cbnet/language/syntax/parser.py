@@ -4,7 +4,7 @@
     conjunction = factor { "and" factor }
     factor      = { "not" } ( "(" predicate ")" [ "is" [ "not" ] ( "true" | "false" ) ] | term )
     term        = "exists" name | "absent" name | tag | "true" | "false" | comparison
-    comparison  = expression ( operator expression | [ "not" ] ( "in" set | "in" block | "like" string ) )
+    comparison  = expression ( operator expression | "=~" string | [ "not" ] ( "in" set | "in" block | "like" string ) )
     block       = "cidr" "(" string ")"
 
 `syntax.expressions` reads expressions and sets. The text becomes a formula, and that its disjunctive normal form
@@ -27,6 +27,7 @@ from cbnet.language.condition import (
     Membership,
     Outcome,
     Presence,
+    RegexTest,
     TagTest,
     Test,
 )
@@ -36,6 +37,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.formula import FALSE, NOT_FALSE, NOT_TRUE, TRUE, AllOf, AnyOf, Formula, Is, Not, predicate_of
 from cbnet.language.like_pattern import validate_pattern
 from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate, validate_limits
+from cbnet.language.regex import validate_regex
 from cbnet.language.syntax.expressions import ExpressionReader
 from cbnet.language.syntax.hints import after_name_hint, name_hint, operator_hint, trailing_hint
 from cbnet.language.syntax.lexer import Token, TokenType
@@ -201,6 +203,11 @@ class _Parser(ExpressionReader):
             test = self._member_test(left) if self._take().text == "in" else Like(left, self._pattern())
             self._check_name(first, left)
             return Not(test) if is_negated else test
+        if self._peek().text == "=~":
+            self._take()
+            test = RegexTest(left, self._regex())
+            self._check_name(first, left)
+            return test
         op = self._operator(first)
         token = self._peek()
         right = self._right_operand()
@@ -239,6 +246,13 @@ class _Parser(ExpressionReader):
             raise self._error("expected a pattern", hint='write a string with % and _, as in "a%"')
         self._take()
         return self.located(token, validate_pattern, token.value)
+
+    def _regex(self) -> str:
+        token = self._peek()
+        if token.kind is not TokenType.VALUE or not isinstance(token.value, str):
+            raise self._error("expected a regular expression", hint='write it in quotes, as in "^a.*z$"')
+        self._take()
+        return self.located(token, validate_regex, token.value)
 
     def _operator(self, first: int) -> Op:
         """Read an operator; `first` is the token that begins the operand before it."""

@@ -21,12 +21,14 @@ from cbnet.language.condition import (
     Membership,
     Outcome,
     Presence,
+    RegexTest,
     TagTest,
     Test,
 )
 from cbnet.language.constraint import Op
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression, Function
 from cbnet.language.like_pattern import pattern_text, pieces
+from cbnet.language.regex import program_of, validate_regex
 from cbnet.language.values import Value, canonical, validate_value
 
 _ATTRIBUTE, _NULL, _FALSE, _TRUE, _NUMBER, _STRING = range(1, 7)
@@ -35,7 +37,7 @@ _CALLS: dict[Function, int] = {
     "bool": 7, "length": 8, "abs": 9, "lower": 16, "upper": 17, "int": 18, "string": 19,
 }  # fmt: skip
 _COMPARISONS: dict[Op, int] = {op: 20 + op.rank for op in Op if op not in (Op.EXISTS, Op.IN)}
-_LIKE, _MEMBER, _PRESENCE, _TAG, _ADDRESS = range(30, 35)
+_LIKE, _MEMBER, _PRESENCE, _TAG, _ADDRESS, _SEARCH = range(30, 36)
 _ANY_RUN, _ANY_CHARACTER = b"\xff", b"\xfe"  # `%` and `_`: bytes that UTF-8 does not use
 
 _SIMPLE: dict[int, Value] = {_NULL: None, _FALSE: False, _TRUE: True}
@@ -65,6 +67,10 @@ def _encode_test(test: Test) -> Iterator[bytes]:
         yield from _encode(test.operand)
         if isinstance(test, Like):
             yield _with_text(_LIKE, _encode_pattern(test.pattern))
+        elif isinstance(test, RegexTest):
+            yield _with_text(_SEARCH, test.pattern.encode())
+            program = program_of(test.pattern).to_bytes()
+            yield struct.pack("<I", len(program)) + program
         elif isinstance(test, AddressTest):
             block = block_of(test.block)
             yield struct.pack("<BBB16s", _ADDRESS, block.version, block.prefixlen, block.network_address.packed)
@@ -161,6 +167,9 @@ class _Decoder:
             return Membership(self.operands.pop(), tuple(self._constant(self._byte()) for _ in range(count)))
         if operation == _ADDRESS:
             return AddressTest(self.operands.pop(), self._block())
+        if operation == _SEARCH:
+            pattern, _ = self._text(), self._text()
+            return RegexTest(self.operands.pop(), validate_regex(pattern.decode()))
         right, left = self.operands.pop(), self.operands.pop()
         return Comparison(_COMPARISON_OF[operation], left, right)
 
