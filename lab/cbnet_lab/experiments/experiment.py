@@ -32,7 +32,6 @@ from cbnet_lab.experiments.chart_definition import declared_chart
 from cbnet_lab.experiments.claim import Finding, claims, judge
 from cbnet_lab.experiments.curves import Metrics, Row, as_table
 from cbnet_lab.report.chart import Chart
-from cbnet_lab.report.page import Grid
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,6 +49,15 @@ Progress: TypeAlias = Callable[[int, int, str], None]  # steps done, steps in to
 GRAPH = "graph"
 """The table with the size of a run's Internet graph; its row is among the metrics."""
 _S = TypeVar("_S")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of a paper, with ours beside it."""
+
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 class Parameters(SimpleNamespace):

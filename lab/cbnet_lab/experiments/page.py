@@ -1,11 +1,8 @@
-"""The pages of a reproduction: one page of HTML, or Markdown pages for the documentation site.
+"""The pages of a reproduction, in Markdown, with charts as SVG.
 
-The page has facts of the run, a table of all claims, then the figures of each paper. Each claim is in the table once,
-with its verdict and its rule. A figure has links to its claims. The Markdown pages show the same:
-
-    FOLDER/README.md                         facts of the run, verdicts by paper, a table of all claims
-           2014.md                           the experiments of a paper: claims, tables, charts, choices, parameters
-           2014-figure-4/curves.svg, .csv    a chart, and its numbers
+FOLDER/README.md                         facts of the run, verdicts by paper, a table of all claims
+2014.md                           the experiments of a paper: claims, tables, charts, choices, parameters
+2014-figure-4/curves.svg, .csv    a chart, and its numbers
 """
 
 from __future__ import annotations
@@ -13,16 +10,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.files import unwritable
-from cbnet_lab.experiments.claim import VERDICTS, Claim, Finding, Verdict, claims, finding_by_tests
+from cbnet_lab.experiments.claim import VERDICTS, Finding, Verdict, claims, finding_by_tests
 from cbnet_lab.experiments.reproduce import ExperimentOutcome
 from cbnet_lab.report.chart import csv, svg
-from cbnet_lab.report.page import Cell, Grid, Page, Section, template
+
+if TYPE_CHECKING:
+    from cbnet_lab.experiments.experiment import Experiment
 
 PAPERS = {
     "2001": "Fast Forwarding for Content-Based Networking, November 2001",
@@ -64,21 +62,7 @@ def _summary(findings: Sequence[Finding]) -> str:
     )
 
 
-def reproduction_page(outcomes: Sequence[ExperimentOutcome]) -> Page:
-    """Return the report page of these outcomes."""
-    findings = all_findings(outcomes)
-    text = (
-        f"{_summary(findings)} Verdicts are computed from the results of the run; every verdict other than "
-        f"“{VERDICTS['holds']}” has its reason below it.",
-    )
-    sections = [_claims(findings, outcomes)]
-    for paper, title in PAPERS.items():
-        own = [_experiment_section(each) for each in outcomes if each.experiment.paper == paper]
-        sections += [Section(f"[{paper}] {title}", f"paper-{paper}", sections=own)] if own else []
-    return Page("The papers, reproduced", text, sections, _facts(outcomes))
-
-
-def _facts(outcomes: Sequence[ExperimentOutcome]) -> dict[str, str]:
+def run_facts(outcomes: Sequence[ExperimentOutcome]) -> dict[str, str]:
     """Return the scale, data, date, machine and code of a run; for several runs, all values that occur."""
     manifests = [outcome.manifest for outcome in outcomes if outcome.error is None]
     return {
@@ -106,63 +90,26 @@ def _machine(machine: Mapping[str, Any]) -> str:
     return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB"
 
 
-def _claims(findings: Sequence[Finding], outcomes: Sequence[ExperimentOutcome]) -> Section:
-    experiments = {number: each.experiment.name for each in outcomes for number in each.experiment.claims}
-    heads = ("claim", "section", "statement of the paper", "paper", "ours", "verdict")
-    rows = [_claim_row(claims()[each.claim], each, experiments.get(each.claim, "")) for each in findings]
-    caption = "Claims of the papers, with their values and ours"
-    order = [*VERDICTS.values(), *sorted({finding.label for finding in findings} - {*VERDICTS.values()})]
-    labels = [label for label in order if any(finding.label == label for finding in findings)]
-    grid = Grid(caption, heads, rows, filter_by=5, filters=labels, rows_are="claims")
-    return Section("All claims", "claims", grids=[grid])
-
-
-def _claim_row(claim: Claim, finding: Finding, experiment: str) -> list[Cell | str]:
-    return [
-        Cell(str(claim.number), link=experiment, anchor=f"claim-{claim.number}"),
-        f"[{claim.paper} {claim.section}]",
-        Cell(claim.statement, note=f"Ours: {claim.method}."),
-        claim.value,
-        Cell(finding.ours, note=f"Holds if: {finding.rule}." if finding.rule else ""),
-        Cell(finding.label, mark=finding.verdict, note=finding.reason),
-    ]
-
-
-def _experiment_section(outcome: ExperimentOutcome) -> Section:
-    """Return the section of an experiment, with links to its claims."""
-    experiment = outcome.experiment
-    text = [f"[{experiment.paper} {experiment.section}] — {experiment.name}"]
-    if outcome.error is not None:
-        text.append(f"This experiment could not run: {outcome.error}")
-    return Section(
-        _heading(experiment.title, experiment.section),
-        experiment.name,
-        text,
-        list(outcome.grids),
-        # Charts of two experiments may have the same name.
-        [replace(chart, name=f"chart-{experiment.name}-{chart.name}") for chart in outcome.charts],
-        dict(_notes(outcome)),
-        links=[
-            Cell(f"{finding.claim} {finding.label}", finding.verdict, f"claim-{finding.claim}")
-            for finding in outcome.findings
-        ],
+def _heading(experiment: Experiment) -> str:
+    """Return the title, prefixed with its figures or table, or otherwise with its sections of the paper."""
+    section = experiment.section
+    start = max(section.find("Figure"), section.find("Table"), 0)
+    return (
+        experiment.title if experiment.title.startswith(section[start:]) else f"{section[start:]}: {experiment.title}"
     )
 
 
-def _heading(title: str, section: str) -> str:
-    """Return the title, prefixed with its figures or table, or otherwise with its sections of the paper."""
-    start = max(section.find("Figure"), section.find("Table"), 0)
-    return title if title.startswith(section[start:]) else f"{section[start:]}: {title}"
-
-
-def _notes(outcome: ExperimentOutcome) -> Iterator[tuple[str, Sequence[str]]]:
+def _notes(outcome: ExperimentOutcome) -> dict[str, Sequence[str]]:
+    """Return collapsed lists, by their summary line."""
+    notes: dict[str, Sequence[str]] = {}
     if outcome.experiment.choices:
-        yield "Choices where the paper leaves something open", outcome.experiment.choices
+        notes["Choices where the paper leaves something open"] = outcome.experiment.choices
     if outcome.error is None:
-        yield "Parameters and machine", list(_run_facts(outcome.manifest))
+        notes["Parameters and machine"] = [*_parameters(outcome.manifest)]
+    return notes
 
 
-def _run_facts(manifest: Mapping[str, Any]) -> Iterator[str]:
+def _parameters(manifest: Mapping[str, Any]) -> Iterator[str]:
     yield f"scale {manifest['scale']}, seed {manifest['seed']}, {manifest['seconds']:,} s, cbnet {manifest['version']}"
     yield ", ".join(f"{name.replace('_', ' ')} {_format(value)}" for name, value in manifest["parameters"].items())
     machine = manifest["machine"]
@@ -176,23 +123,22 @@ def _format(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def write_markdown(outcomes: Sequence[ExperimentOutcome], folder: Path) -> int:
-    """Write the Markdown pages and the charts of these outcomes to a folder; return the number of pages."""
-    names = {"claims": claims(), "papers": PAPERS, "verdicts": VERDICTS}
-    shown: Any = template("experiments/reproduction.md.jinja", {"plain": _escaped}, **names).module
-    findings = all_findings(outcomes)
+def write_pages(outcomes: Sequence[ExperimentOutcome], folder: Path) -> int:
+    """Write the pages and the charts of these outcomes to a folder; return the number of pages."""
+    shown, findings = _template(), all_findings(outcomes)
     counts = {paper: Counter[str]() for paper in PAPERS}
     for finding in findings:
         counts[claims()[finding.claim].paper][finding.verdict] += 1
-    pages = {"README.md": shown.overview(reproduction_page(outcomes), _summary(findings), counts, findings)}
+    pages = {"README.md": shown.overview(run_facts(outcomes), _summary(findings), counts, findings)}
     for paper, title in PAPERS.items():
         own = [finding for finding in findings if claims()[finding.claim].paper == paper]
         groups = {
             "by_tests": [finding for finding in own if claims()[finding.claim].tests],
             "not_run": [finding for finding in own if finding.missing == "run"],
         }
-        sections = [(each, _experiment_section(each)) for each in outcomes if each.experiment.paper == paper]
-        pages[f"{paper}.md"] = shown.paper(paper, title, groups, sections)
+        pages[f"{paper}.md"] = shown.paper(
+            paper, title, groups, [each for each in outcomes if each.experiment.paper == paper]
+        )
     charts = [(outcome.experiment.name, chart) for outcome in outcomes for chart in outcome.charts]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -205,6 +151,19 @@ def write_markdown(outcomes: Sequence[ExperimentOutcome], folder: Path) -> int:
     except OSError as error:
         raise unwritable(folder, error) from None
     return len(pages)
+
+
+def _template() -> Any:
+    """Return the macros of the pages."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("cbnet_lab", "experiments"), autoescape=False, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters["plain"] = _escaped
+    names = {"claims": claims(), "papers": PAPERS, "verdicts": VERDICTS, "heading": _heading, "notes": _notes}
+    return environment.get_template("reproduction.md.jinja", globals=names).module
 
 
 def _escaped(text: str) -> str:

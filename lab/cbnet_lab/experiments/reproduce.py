@@ -1,7 +1,6 @@
 """Reproduction of experiments, reusing stored results.
 
     OUT/2014-figure-4/curves.parquet     the tables of an experiment
-                      curves.svg, .png   its charts
                       _cbnet.json        the manifest; written last, so a folder that has one is complete
 
 An experiment runs again only if its parameters, its seed, its inputs or any file of the packages has changed, as their
@@ -34,13 +33,13 @@ from cbnet_lab.experiments.experiment import (
     EXPERIMENTS,
     Experiment,
     ExperimentContext,
+    Grid,
     Input,
     Scale,
     Tables,
     load_experiment,
 )
-from cbnet_lab.report.chart import Chart, png, svg
-from cbnet_lab.report.page import Grid
+from cbnet_lab.report.chart import Chart
 
 _PACKAGES = (Path(cbnet.__file__).parent, Path(cbnet_lab.__file__).parent)
 _JUDGED = "claims.toml"  # findings are computed each time, so a changed threshold needs no new run
@@ -217,9 +216,6 @@ def _run(
     outcome = _outcome(experiment, manifest, tables, scale)
     for name, table in tables.items():
         pq.write_table(table, folder / f"{name}.parquet")
-    for chart in outcome.charts:
-        (folder / f"{chart.name}.svg").write_text(svg(chart), encoding="utf-8")
-        (folder / f"{chart.name}.png").write_bytes(png(chart))
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return outcome
 

@@ -1,4 +1,4 @@
-"""Charts of tables: plain data, rendered as Vega-Lite, SVG or PNG, and their numbers as CSV.
+"""Charts of tables: plain data, rendered as SVG, and their numbers as CSV.
 
     kind     drawn as
     line     lines with points; each band (low, high) is an area behind its line
@@ -8,7 +8,7 @@
 
 A chart with a facet is drawn once for each value of that column, on equal scales.
 
-In SVG and PNG, points of a series within two pixels are drawn as one; the CSV has all.
+Points of a series within two pixels are drawn as one; the CSV has all.
 
 Values published by others are diamonds, ranges of them a line between two diamonds, and references dashed lines. Their
 labels are a key below the chart, never inside it, where they would cover each other and the data.
@@ -80,26 +80,12 @@ class Chart:
         return (*dashed, f"{_DIAMOND} in the paper: {values}") if values else dashed
 
 
-def vega_lite(chart: Chart) -> list[tuple[str, Spec]]:
-    """Return a label and a Vega-Lite chart, as wide as its container, for each value of the facet (or one)."""
-    parts = _parts(chart, is_static=False)
-    return [(label, part.properties(width="container", height=_HEIGHT).to_dict()) for label, part in parts]
-
-
 def svg(chart: Chart) -> str:
     """Return the chart as SVG."""
     import vl_convert
 
-    drawing: str = vl_convert.vegalite_to_svg(_whole(chart))
+    drawing: str = vl_convert.vegalite_to_svg(vega_lite(chart))
     return drawing
-
-
-def png(chart: Chart) -> bytes:
-    """Return the chart as PNG."""
-    import vl_convert
-
-    image: bytes = vl_convert.vegalite_to_png(_whole(chart), scale=2.0)
-    return image
 
 
 def csv(chart: Chart) -> str:
@@ -111,11 +97,11 @@ def csv(chart: Chart) -> str:
     return str(file.getvalue().to_pybytes(), "utf-8")
 
 
-def _whole(chart: Chart) -> Spec:
+def vega_lite(chart: Chart) -> Spec:
     """Return one Vega-Lite chart of all facets, with a title and a fixed width."""
     import altair as alt
 
-    parts = list(_parts(chart, is_static=True))
+    parts = list(_parts(chart))
     title = alt.TitleParams(chart.title, subtitle=list(chart.key))
     if chart.facet is None:
         whole: alt.TopLevelMixin = parts[0][1].properties(width=_WIDTH, height=_HEIGHT, title=title)
@@ -126,18 +112,18 @@ def _whole(chart: Chart) -> Spec:
     return spec
 
 
-def _parts(chart: Chart, *, is_static: bool) -> Iterator[tuple[str, alt.LayerChart]]:
+def _parts(chart: Chart) -> Iterator[tuple[str, alt.LayerChart]]:
     from cbnet_lab.report.chart_layers import ChartLayers  # loads Altair
 
     rows = _rows(chart)
-    drawn = _thinned(chart, rows) if is_static else rows
+    drawn = _thinned(chart, rows)
     if chart.facet is None:
-        yield "", ChartLayers(chart, drawn, rows, is_static=is_static).layered()
+        yield "", ChartLayers(chart, drawn, rows).layered()
         return
     for value in dict.fromkeys(row[chart.facet] for row in rows):
         part = replace(chart, description=f"{chart.description} {value}".strip())
         own = [row for row in drawn if row[chart.facet] == value]
-        yield str(value), ChartLayers(part, own, rows, value, is_static=is_static).layered()
+        yield str(value), ChartLayers(part, own, rows, value).layered()
 
 
 def _thinned(chart: Chart, rows: list[Row]) -> list[Row]:

@@ -25,23 +25,18 @@ _NUMBER = "abs(datum.value) >= 1000 ? format(datum.value, '.3~s') : format(datum
 class ChartLayers:
     """One facet of a chart, on the scales of all."""
 
-    def __init__(
-        self, chart: Chart, rows: Sequence[Row], all_rows: Sequence[Row], facet: object = None, *, is_static: bool
-    ) -> None:
+    def __init__(self, chart: Chart, rows: Sequence[Row], all_rows: Sequence[Row], facet: object = None) -> None:
         self._chart = chart
         self._facet = facet
         self._rows = rows
         self._all = all_rows
-        self._clickable = not is_static and chart.series is not None
         # A label for each of very many points would double the size of an image, for no benefit.
-        self._point_options: dict[str, Any] = {"aria": False} if is_static and chart.kind == "points" else {}
+        self._point_options: dict[str, Any] = {"aria": False} if chart.kind == "points" else {}
 
     def layered(self) -> alt.LayerChart:
         """Return the facet, without a size."""
         chart = self._chart
         layers: list[Any] = [*getattr(self, f"_{chart.kind}")(), *self._references(), *self._published()]
-        if self._clickable:
-            layers[0] = layers[0].add_params(self._picked())
         whole: Any = alt.layer(*layers, data=_inline(self._rows), description=chart.description or chart.title)
         layered: alt.LayerChart = whole
         return layered
@@ -103,15 +98,10 @@ class ChartLayers:
         names = list(dict.fromkeys(row[series] for row in self._all))
         legend = alt.Legend(title=None, orient="bottom", labelLimit=300, symbolOpacity=1)
         scale = alt.Scale(domain=names, range=[COLOURS[number % len(COLOURS)] for number in range(len(names))])
-        visibility: Any = alt.value(opacity)
-        if self._clickable:
-            visibility = alt.condition(self._picked(), alt.value(opacity), alt.value(opacity * 0.15))
-        base = alt.Chart().encode(color=alt.Color(f"{series}:N", scale=scale, legend=legend), opacity=visibility)
+        base = alt.Chart().encode(
+            color=alt.Color(f"{series}:N", scale=scale, legend=legend), opacity=alt.value(opacity)
+        )
         return base.encode(xOffset=alt.XOffset(f"{series}:N", scale=alt.Scale(domain=names))) if beside else base
-
-    def _picked(self) -> alt.Parameter:
-        """Return the selection that a click on the legend makes: one series."""
-        return alt.selection_point(name="picked", fields=[str(self._chart.series)], bind="legend")
 
     def _between(self, low: str, high: str) -> dict[str, Any]:
         return {"y": self._y(low), "y2": f"{high}:Q"}

@@ -41,7 +41,7 @@ class ReproductionPlan:
     names: tuple[str, ...] = argument((), "", "Experiments, or papers such as 2014; all by default.", shown=False)
     scale: Scale = option("quick", "", "quick takes minutes, full about an hour; paper uses the papers' ranges.")
     output: Path | None = option(
-        None, "FOLDER", "Folder for tables, charts and the page.", name="--output -o", shown=False
+        None, "FOLDER", "Folder for tables, charts and pages.", name="--output -o", shown=False
     )
     topology: Path | None = option(
         None, "GRAPH", "Graph of the Internet.", name="--topology -t", shown="a generated graph"
@@ -54,7 +54,7 @@ class ReproductionPlan:
 
 
 def reproduce(plan: ReproductionPlan, as_json: bool = JSON) -> None:
-    """Run the experiments of the papers, check each claim, and write a report page.
+    """Run the experiments of the papers, check each claim, and write a report.
 
     Example: cbnet lab reproduce 2014 --scale quick -o results
     """
@@ -119,19 +119,18 @@ def _spark(plan: ReproductionPlan) -> Iterator[Callable[[], Any]]:
 
 
 def _write(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[Finding]:
-    """Write the page and the findings, and return the findings."""
+    """Write the pages and the findings, and return the findings."""
     import json
 
     from cbnet_lab.experiments.claim import claims
-    from cbnet_lab.experiments.page import all_findings, reproduction_page
-    from cbnet_lab.report.page import html
+    from cbnet_lab.experiments.page import all_findings, write_pages
 
     findings = all_findings(outcomes)
     stated = ("number", "paper", "section", "statement", "value", "method")
     rows = [{name: getattr(claims()[each.claim], name) for name in stated} | asdict(each) for each in findings]
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     (output / "claims.jsonl").write_text("".join(lines), encoding="utf-8")
-    (output / "report.html").write_text(html(reproduction_page(outcomes)), encoding="utf-8")
+    write_pages(outcomes, output)
     return findings
 
 
@@ -166,7 +165,7 @@ def _print_summary(findings: Sequence[Finding], output: Path) -> None:
 
     counts = Counter(finding.verdict for finding in findings)
     verdicts = ", ".join(f"{VERDICTS[verdict]} {counts[verdict]}" for verdict in VERDICTS)
-    print(f"\n{plural(len(findings), 'claim')}: {verdicts}\nreport: {output / 'report.html'}")
+    print(f"\n{plural(len(findings), 'claim')}: {verdicts}\nreport: {output / 'README.md'}")
 
 
 def _print_list(experiments: Sequence[Experiment], *, as_json: bool) -> None:

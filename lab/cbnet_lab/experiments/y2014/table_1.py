@@ -20,9 +20,17 @@ import numpy as np
 
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree
 from cbnet_lab.experiments.curves import Metrics, Row, where
-from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Parameters, Results, Rows, Tables, experiment
+from cbnet_lab.experiments.experiment import (
+    GRAPH,
+    ExperimentContext,
+    Grid,
+    Parameters,
+    Results,
+    Rows,
+    Tables,
+    experiment,
+)
 from cbnet_lab.experiments.y2014 import users
-from cbnet_lab.report.page import Cell, Grid
 
 if TYPE_CHECKING:
     from cbnet.routing.sizing.edge_counts import EdgeCounts
@@ -219,7 +227,7 @@ def _grids(tables: Tables, parameters: Parameters) -> list[Grid]:
     """Return our Table 1 next to the paper's."""
     clusters = max(parameters.clusters)
     last = _of_clusters(tables["interfaces"].to_pylist(), clusters)
-    lines: list[list[Cell | str]] = []
+    lines: list[list[str]] = []
     for name, text in (("interfaces", "Interfaces"), ("destinations", "Destinations"), ("tags", "Tags")):
         lines.append([text, *(f"{each[name]:,}" for each in _columns(last))])
     for name, reading in _READINGS.items():

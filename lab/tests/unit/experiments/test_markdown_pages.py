@@ -4,11 +4,10 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.claim import Finding, claims
-from cbnet_lab.experiments.experiment import Experiment
-from cbnet_lab.experiments.page import write_markdown
+from cbnet_lab.experiments.experiment import Experiment, Grid
+from cbnet_lab.experiments.page import write_pages
 from cbnet_lab.experiments.reproduce import ExperimentOutcome
 from cbnet_lab.report.chart import Chart
-from cbnet_lab.report.page import Cell, Grid
 
 MACHINE = {"processor": "P", "cores": 2, "memory_gb": 8.0, "system": "Linux", "python": "3.11"}
 MANIFEST = {
@@ -28,9 +27,9 @@ def pages(tmp_path):
         MANIFEST,
         findings,
         (Chart("squares", "Squares by number", TABLE, "number", "square", description="They grow."),),
-        (Grid("Ours beside theirs", ["x", "y|z"], [["1", Cell("2", note="exact")]]),),
+        (Grid("Ours beside theirs", ["x", "y|z"], [["1", "2 <small>"]]),),
     )
-    assert write_markdown([outcome], tmp_path / "pages") == 6
+    assert write_pages([outcome], tmp_path / "pages") == 6
     return tmp_path / "pages"
 
 
@@ -69,7 +68,7 @@ def test_chart_is_drawn_with_its_numbers(pages):
 
 def test_tables_and_notes_are_shown(pages):
     text = (pages / "2001.md").read_text()
-    assert "| x | y\\|z |\n| --- | --- |\n| 1 | 2<br><small>exact</small> |" in text
+    assert "| x | y\\|z |\n| --- | --- |\n| 1 | 2 &lt;small&gt; |" in text
     assert "<li>a &lt; b</li>" in text
 
 

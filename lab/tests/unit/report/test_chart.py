@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
-from cbnet_lab.report.chart import Chart, PublishedValue, csv, png, svg, vega_lite
+from cbnet_lab.report.chart import Chart, PublishedValue, csv, svg, vega_lite
 from cbnet_lab.report.chart_layers import COLOURS
 
 TABLE = pa.table(
@@ -56,7 +56,7 @@ def test_every_kind_is_drawn_with_its_titles_and_description(kind):
     assert ElementTree.fromstring(drawing).tag.endswith("svg")
     for text in ("Time by filters", "filters", "ms for a message", "I = 2", "I = F", "dashed line: paper"):
         assert f">{text}<" in drawing
-    [(_, spec)] = vega_lite(replace(CHART, kind=kind))
+    spec = vega_lite(replace(CHART, kind=kind))
     assert spec["description"] == "Time grows with filters."
 
 
@@ -65,7 +65,7 @@ def test_published_values_are_diamonds_with_their_label_in_the_key(kind):
     published = (PublishedValue("25 ms", 10, 25.0), PublishedValue("1 to 90 ms", 1000, 1.0, 90.0))
     chart = replace(CHART, kind=kind, published=published)
     assert chart.key == ("dashed line: paper", "◆ in the paper: 25 ms; 1 to 90 ms")
-    [(_, spec)] = vega_lite(chart)
+    spec = vega_lite(chart)
     datasets = [*spec["datasets"].values()]
     assert [[row["y"] for row in rows] for rows in datasets if "y" in rows[0] and len(rows) == 3] == [[25.0, 1.0, 90.0]]
     assert [[(row["y"], row["y_high"]) for row in rows] for rows in datasets if "y_high" in rows[0]] == [[(1.0, 90.0)]]
@@ -76,31 +76,27 @@ def test_published_values_are_diamonds_with_their_label_in_the_key(kind):
 
 def test_published_value_of_a_facet_is_drawn_there_only():
     chart = replace(CHART, facet="names", published=(PublishedValue("25 ms", 10, 25.0, facet=100),))
-    shapes = [[layer["mark"].get("shape") for layer in spec["layer"]] for _, spec in vega_lite(chart)]
+    shapes = [[layer["mark"].get("shape") for layer in spec["layer"]] for spec in vega_lite(chart)["concat"]]
     assert ["diamond" in each for each in shapes] == [True, False]
 
 
-def test_image_is_a_png():
-    assert png(CHART).startswith(b"\x89PNG")
-
-
 def test_values_without_a_logarithm_are_left_out():
-    [(_, spec)] = vega_lite(replace(CHART, y_log=True))
+    spec = vega_lite(replace(CHART, y_log=True))
     assert [row["ms"] for row in _data(spec)] == [0.1, 3.0, 0.2, 30.0]
     assert {scale["type"] for scale in _all(spec, "scale") if "type" in scale} == {"log"}
 
 
 def test_infinities_and_nan_become_null():
-    [(_, spec)] = vega_lite(
+    spec = vega_lite(
         replace(CHART, table=pa.table({"filters": [1, 2], "ms": [float("nan"), 1.0]}), series=None, bands=())
     )
     assert [row["ms"] for row in _data(spec)] == [None, 1.0]
 
 
 def test_facets_share_their_scales_and_colours():
-    parts = vega_lite(replace(CHART, facet="names"))
-    assert [label for label, _ in parts] == ["100", "1000"]
-    domains = [[scale["domain"] for scale in _all(spec, "scale") if "domain" in scale] for _, spec in parts]
+    parts = vega_lite(replace(CHART, facet="names"))["concat"]
+    assert [part["title"] for part in parts] == ["100", "1000"]
+    domains = [[scale["domain"] for scale in _all(part, "scale") if "domain" in scale] for part in parts]
     assert domains[0] == domains[1]
     assert svg(replace(CHART, facet="names")).count(">ms for a message<") == 2
 
@@ -138,7 +134,7 @@ def test_ticks_are_equally_spaced_over_many_decades():
 
 def _ticks(values):
     table = pa.table({"n": [1, 2], "value": [float(value) for value in values]})
-    [(_, spec)] = vega_lite(Chart("ticks", "Ticks", table, "n", "value", y_log=True))
+    spec = vega_lite(Chart("ticks", "Ticks", table, "n", "value", y_log=True))
     return next(axis["values"] for axis in _all(spec, "axis") if "values" in axis)
 
 
@@ -159,6 +155,5 @@ def test_points_that_cover_each_other_are_drawn_once_and_outliers_stay():
     assert len(drawn) == 1 + 60 + 1
     assert max(drawn)[1] == min(line for _, line in drawn) < 10  # the outlier, at the top right
     assert csv(points).count("\n") == 1 + 421
-    assert len(_data(vega_lite(points)[0][1])) == 421
     both = pa.table({"filters": x[:2], "ms": y[:2], "interfaces": ["I = 2", "I = F"]})
     assert len(_drawn_points(replace(points, table=both))) == 2

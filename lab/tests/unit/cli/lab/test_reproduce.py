@@ -23,7 +23,8 @@ def test_some_are_run_and_a_page_is_written(cbnet, tmp_path):
     assert pq.read_table(tmp_path / "2006-classes" / "states.parquet").num_rows == 2
     findings = [json.loads(line) for line in (tmp_path / "claims.jsonl").read_text().splitlines()]
     assert [finding["number"] for finding in findings] == list(claims())
-    assert "The papers, reproduced" in (tmp_path / "report.html").read_text()
+    assert "# The papers, reproduced" in (tmp_path / "README.md").read_text()
+    assert (tmp_path / "2006-classes" / "classes.svg").read_text().startswith("<svg")
 
 
 def test_findings_are_printed_as_json(cbnet, tmp_path):
