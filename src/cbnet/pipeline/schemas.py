@@ -95,8 +95,6 @@ SET_MARKS = struct_type(tags="ints", position="ints", below="ints", above="ints"
 BRANCH_MARKS = struct_type(group="int", descriptor="long", tree="int", mark="int")
 ENTRIES = struct_type(tree="int", entries="long")
 
-CURVES = struct_type(ties="string", k="int", findings="string")  # findings: JSON as of `cbnet lab trees --json`
-
 OUTCOMES = struct_type(task="long", outcome="bytes")  # inside `parallelism`
 
 

@@ -199,9 +199,6 @@ def extra_grids(outcomes: Sequence[StageOutcome]) -> Iterator[Grid]:
     stored = {each.name: each.result for each in outcomes if each.name.startswith("router_tables/")}
     if stored:
         yield _router_tables(stored)
-    for each in outcomes:
-        if each.name == "curves":
-            yield _curves(each.result.facts["findings"])
 
 
 def _folded(stages: Sequence[Mapping[str, Any]]) -> Grid:
@@ -227,23 +224,3 @@ def _router_tables(stored: Mapping[str, StoredResult]) -> Grid:
         "bytes": sum(each.bytes for each in stored.values()),
     }
     return new_grid("Tables of every router", *counts, rows=[[f"{count:,}" for count in counts.values()]])
-
-
-def _curves(findings: Sequence[Mapping[str, Any]]) -> Grid:
-    """Return Figures 4 and 5 in numbers: the 1st to 99th percentiles of each source's mean over all nodes."""
-    heads = ["\nties", "\nk", "extra hops\nmean", "\np1…p99", "worst tree\nmean", "\np1…p99"]
-    grid = new_grid("Paths on k trees", *heads, "trees per interface\np99", "\nlargest", tight=True)
-    for finding in findings:
-        mean, worst = finding["extra_mean"]["sources"], finding["extra_worst"]["sources"]
-        interfaces = finding["interfaces"]
-        add_cells(
-            grid, finding["ties"], finding["k"], f"{mean['mean']:.2f}", _band(mean), f"{worst['mean']:.2f}",
-            _band(worst), f"{interfaces['p99']:g}", max(interfaces["largest"]),
-        )  # fmt: skip
-    add_cells(grid, "[2014]", "8", "", "1…2", "", "2.5…5.5", "", "")
-    add_cells(grid, "[2014]", "128", "", "", "", "", "", "90")
-    return grid
-
-
-def _band(percentiles: Mapping[str, float]) -> str:
-    return f"{percentiles['p1']:.1f}…{percentiles['p99']:.1f}"

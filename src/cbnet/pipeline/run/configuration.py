@@ -21,7 +21,6 @@ from cbnet.pipeline.spark.filesystem import scheme_of
 from cbnet.pipeline.tables.router_interfaces import MASK_TREES, MAX_TREES
 from cbnet.toml_files import TomlDocument
 from cbnet.topology.generators import GENERATORS
-from cbnet.topology.shortest_paths import Ties
 
 Name = str | int
 _MAX_RANGES = 1_000  # of each tree: every range is a file or more
@@ -130,20 +129,6 @@ class RouterTablesConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(f"ranges must be from 1 to {_MAX_RANGES:,}")
 
 
-class CurvesConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Costs of k trees [2014 Figures 4 and 5]."""
-
-    k: tuple[int, ...] = (8, 16, 32, 64, 128)
-    selections: int = 20
-    sources: int = 200
-    ties: tuple[Ties, ...] = (Ties.SMALLEST,)
-
-    def check(self) -> None:
-        """Check the range."""
-        if not self.k or min(self.k) < 1 or self.selections < 1 or self.sources < 1 or not self.ties:
-            raise InputError("k, selections and sources must be 1 or more, and ties not empty")
-
-
 class TablesConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Compiled tables of the routers, one file each."""
 
@@ -169,7 +154,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     all_routers: AllRoutersConfig | None = None
     folded: FoldedConfig | None = None
     router_tables: RouterTablesConfig | None = None
-    curves: CurvesConfig | None = None
     tables: TablesConfig | None = None
     live: LiveConfig | None = None
 
@@ -188,7 +172,6 @@ _SECTIONS: dict[str, type[msgspec.Struct]] = {
     "all_routers": AllRoutersConfig,
     "folded": FoldedConfig,
     "router_tables": RouterTablesConfig,
-    "curves": CurvesConfig,
     "tables": TablesConfig,
     "live": LiveConfig,
 }

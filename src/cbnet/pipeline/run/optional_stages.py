@@ -1,8 +1,7 @@
-"""Stages of optional results: Figures 4 and 5, compiled tables, the folder of a live network."""
+"""Stages of optional results: compiled tables, the folder of a live network."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -11,24 +10,17 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from cbnet.pipeline.run.configuration import Config
-from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
+from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.run.table_stages import DESCRIPTORS, MARKS, router_tables
-from cbnet.pipeline.schemas import CURVES
-from cbnet.pipeline.spark.parallelism import run_tasks
 from cbnet.pipeline.spark.results import Facts, StoredFiles
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 from cbnet.pipeline.tables.fib import folded_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder
-from cbnet.topology.survey import survey
 
 
 def optional_stages(config: Config) -> Iterator[Stage]:
     """Yield the stages of the optional sections of the configuration."""
-    graph = network_parameters(config)
     tags = ("tags",) if config.has_traces else ()
-    if config.curves is not None:
-        parameters = graph | msgspec.to_builtins(config.curves)
-        yield Stage("curves", _curves, parameters, files=network_files(config))
     if config.tables is not None:
         parameters = msgspec.to_builtins(config.tables) | _tree_parameters(config)
         parameters |= {"routers": config.network.routers}
@@ -37,24 +29,6 @@ def optional_stages(config: Config) -> Iterator[Stage]:
         parameters = _tree_parameters(config)
         tables = ("tables",) if config.tables is not None else ()
         yield Stage("live", _live, parameters, ("predicates", *tags, *tables))
-
-
-def _curves(context: StageContext) -> Output:
-    curves = context.config.curves
-    assert curves is not None
-    graph = context.graph
-    findings = survey(
-        graph,
-        curves.k,
-        ties=curves.ties,
-        sources=min(curves.sources, len(graph)),
-        selections=curves.selections,
-        seed=context.config.seed,
-        run=partial(run_tasks, context.spark),
-    )
-    rows = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in findings]
-    frame = context.spark.createDataFrame([(row["ties"], row["k"], json.dumps(row)) for row in rows], CURVES)
-    return Output(frame.coalesce(1), lambda _: {"findings": rows})
 
 
 def _tables(context: StageContext) -> Output:

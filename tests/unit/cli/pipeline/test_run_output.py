@@ -33,13 +33,6 @@ def test_folded_tables_stand_beside_that_of_one_tree():
     assert lines(stages[0])[-1] == "8 a 3,000 150,000"  # nothing to compare with
 
 
-def test_paths_on_several_trees_are_beside_the_papers():
-    band = {"sources": {"mean": 1.234, "p1": 0.5, "p99": 2.5}}
-    finding = {"ties": "smallest", "k": 8, "extra_mean": band, "extra_worst": band}
-    found = lines(outcome("curves", findings=[finding | {"interfaces": {"p99": 3.0, "largest": [6, 8]}}]))
-    assert found[-3:] == ["smallest 8 1.23 0.5…2.5 1.23 0.5…2.5 3 8", "[2014] 8 1…2 2.5…5.5", "[2014] 128 90"]
-
-
 def test_a_run_without_them_shows_nothing_more():
     assert lines(outcome("table1", rows=[])) == []
 

@@ -37,7 +37,7 @@ def test_template_is_valid_with_and_without_its_comments(config):
     assert found.applications["web"].descriptors == 66.5
     above, _, more = TEMPLATE.partition("# --- More results")
     every = read_config(config(above + re.sub("^# ", "", more, flags=re.MULTILINE).partition("\n")[2]))
-    for section in ("all_routers", "folded", "curves", "tables", "live"):
+    for section in ("all_routers", "folded", "tables", "live"):
         assert getattr(every, section) is not None
 
 
@@ -99,7 +99,6 @@ def test_all_mistakes_are_reported_together_with_their_lines(config):
         ("[fit]\nread = ['b']", 2, "no source 'b'"),
         ("[applications.web]\nfollowers = 'f'", 1, "followers: only an application of kind 'social' that reads a source can have this key"),
         ("[sources.f]\npreset = 'followers'\npath = 'f'\n[applications.web]\nread = 'f'", 5, "source 'f' has the format 'follows'"),
-        ("[curves]\nties = ['largest']", 2, "ties: invalid enum value 'largest'"),
         ("[topics]\ntopics = 1", 1, "topics: topics is too small: 1"),
         ("[cleaning]\nlanguage = 'klingon'", 1, "cleaning: no stemmer for language 'klingon'"),
     ],
