@@ -5,6 +5,7 @@ Outcomes are True, False and None (unknown).
 
 import math
 import re
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from ipaddress import ip_address, ip_network
 
@@ -125,6 +126,8 @@ def _called(function, value):
             return _case(value, function)
         case "length", "string":
             return sum(1 for _ in value)
+        case "time", "string":
+            return _time(value)
         case "abs", ("number" | "int"):
             return _number(abs(Fraction(value)))
         case "int", ("bool" | "int"):
@@ -141,6 +144,16 @@ def _called(function, value):
         case "bool", "string":
             return {"true": True, "false": False}.get(_case(value, "lower"), ABSENT)
     return ABSENT
+
+
+def _time(text):
+    """Return the nanoseconds since 1970 of a text that is a date, or a date, a `T`, a time and perhaps a zone."""
+    try:
+        found = datetime.fromisoformat(text)  # to the microsecond, which the texts of `rich_language` have
+    except ValueError:
+        return ABSENT
+    since = found.replace(tzinfo=found.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    return _number(1000 * (since // timedelta(microseconds=1)))
 
 
 def _case(text, function):

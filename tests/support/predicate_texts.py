@@ -25,12 +25,16 @@ _QUOTED = [
     "\\u0000",
 ]
 names = st.sampled_from(["x", "y"]) | st.sampled_from(_BARE) | st.sampled_from(_QUOTED).map("`{}`".format)
-_strings = st.sampled_from(['""', '"a"', '"a%"', '"\\\\"', '"\\ud83d\\ude00"', '"07"', '"10.1.2.3"', '"TRUE"', '"\\n"'])
-_numbers = st.sampled_from(["0", "1", "-1", "2", "1.0", "0.5", "-0.0", "1e300", "9223372036854775807", "-12e-3"])
+_strings = st.sampled_from(
+    ['""', '"a"', '"a%"', '"\\\\"', '"\\ud83d\\ude00"', '"07"', '"10.1.2.3"', '"2026-11-15"', '"TRUE"', '"\\n"']
+)
+_numbers = st.sampled_from(
+    ["0", "1", "-1", "2", "1.0", "0.5", "-0.0", "1e300", "9223372036854775807", "-12e-3", "3d", "-250ms"]
+)
 values = _strings | _numbers | st.sampled_from(["true", "false", "null"])
 _operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "^=", "$=", "*="])
 _arithmetic = st.sampled_from(["+", "-", "*", "/", "div", "mod"])
-_functions = st.sampled_from(["lower", "upper", "length", "abs", "int", "string", "bool"])
+_functions = st.sampled_from(["lower", "upper", "length", "abs", "int", "string", "bool", "time"])
 _sets = st.lists(values, min_size=1, max_size=3).map(lambda members: f"({', '.join(members)})")
 _blocks = st.sampled_from(['cidr("10.0.0.0/8")', 'cidr("::/0")'])
 

@@ -10,7 +10,8 @@ NAMES = ("x", "y", "s", "o", "o.x", "o.s", "os", "os.x", "os.s", "os.p.x", "os.p
 TAGS = ("p", "q", "r")
 NUMBERS = (-2, -1, 0, 0.5, 1, 1.5, 2, 3, 7, 10, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 1e300)
 STRINGS = ("", "a", "A", "ab", "aB", "b", "ba", "bab", "a%", "é", "É", "ß", "\U0010ffff", "a\0", "abcdefghij" * 3, "007", "True", "-1",
-    "10.1.2.3", "10.200.0.1", "::ffff:10.1.2.3", "2001:db8::1", "10.1.2.03")  # fmt: skip
+    "10.1.2.3", "10.200.0.1", "::ffff:10.1.2.3", "2001:db8::1", "10.1.2.03", "2026-11-15", "2026-11-15T01:00:00.5+01:00",
+    "2026-11-14T23:59:59Z", "9999-12-31", "2026-02-30")  # fmt: skip
 BLOCKS = ("10.0.0.0/8", "10.1.0.0/17", "0.0.0.0/0", "2001:db8::/32", "::/0")
 REGEXES = ("^a", "^a.*b$", "[ab]{2}", "(?i)B", "\\d+$", "^(10|2001)[.:]", "é|ß", "b(a|b)*", "^$", "a(?s:.)", "(a*)*b$")
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
@@ -67,8 +68,11 @@ class RandomLanguage:
         return f"{name} {self.random.choice((*OPERATORS, '^=', '$=', '*='))} {self.text(self.random.choice(STRINGS))}"
 
     def test(self) -> str:
-        kind = self.random.randrange(9)
+        kind = self.random.randrange(10)
         left, right = self.random.choice(NAMES), self.random.choice(NAMES)
+        if kind == 9:
+            duration = self.random.choice(("0", "500ms", "-3d", "1s", "15m", "24h"))
+            return f"time({left}) - time({right}) {self.random.choice(OPERATORS)} {duration}"
         if kind == 0:
             return f"{left} {self.random.choice((*OPERATORS, '^=', '$=', '*='))} {right}"
         if kind == 1:

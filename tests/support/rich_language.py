@@ -26,7 +26,28 @@ NAMES = ("x", "y", "o", "o.x", "o.y", "o.p.x")
 TAGS = ("p", "q")
 numbers = st.sampled_from([-2, -1, 0, 0.5, 1, 1.5, 2, 3, 7, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2.0**63, 1e300])
 strings = st.sampled_from(
-    ["", "a", "A", "ab", "aB", "b", "ba", "a%", "é", "ß", "İ", "\U0010ffff", "07", "TRUE", "10.1.2.3", "::1"]
+    [
+        "",
+        "a",
+        "A",
+        "ab",
+        "aB",
+        "b",
+        "ba",
+        "a%",
+        "é",
+        "ß",
+        "İ",
+        "\U0010ffff",
+        "07",
+        "TRUE",
+        "10.1.2.3",
+        "::1",
+        "2026-11-15",
+        "2026-11-15T01:00:00.5+01:00",
+        "9999-12-31T23:59Z",
+        "2026-02-30",
+    ]
 )
 scalars = st.none() | st.booleans() | numbers | strings
 names = st.sampled_from(NAMES)
@@ -63,7 +84,7 @@ def _arithmetic(children):
     return st.builds(lambda op, operands: Arithmetic(op, *operands), ops, sides)
 
 
-_counts = st.builds(Call, st.sampled_from(["length", "abs", "int"]), _attributes)
+_counts = st.builds(Call, st.sampled_from(["length", "abs", "int", "time"]), _attributes)
 arithmetic = st.recursive(_attributes | _counts, _arithmetic, max_leaves=4)
 blocks = st.sampled_from(["10.0.0.0/8", "10.1.0.0/17", "0.0.0.0/0", "2001:db8::/32"])
 bools = st.builds(Call, st.just("bool"), _attributes)

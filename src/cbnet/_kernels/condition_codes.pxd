@@ -46,6 +46,7 @@ cdef enum Operation:
     PRESENCE = 32       # name
     HAS_TAG = 33        # tag
     IN_BLOCK = 34       # u8 version (4 or 6), u8 length of the prefix, uint8[16] address; IPv4: its first 4 bytes
+    TIME_OF = 40        # 20 to 39 are tests
     SEARCH = 35         # text: the pattern, for people; text: its program, see `regex_search`
 
 cdef struct Operand:

@@ -21,6 +21,7 @@ from cbnet._kernels.intrinsics cimport add_overflows, multiply_overflows, subtra
 from cbnet._kernels.memory cimport resized
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING
 from cbnet._kernels.regex_search cimport search
+from cbnet._kernels.time_text cimport read_time
 from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_LE, OP_NE, OP_PREFIX, OP_SUBSTRING
 
 
@@ -46,7 +47,7 @@ cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t 
         if mention.operation <= STRING_CONSTANT:
             if not read_constant(&reader, mention.operation, &constant):
                 return 0
-        elif mention.operation >= COMPARISON:  # a test, the last operation
+        elif COMPARISON <= mention.operation < TIME_OF:  # a test, the last operation
             return 0
     return 0
 
@@ -322,6 +323,7 @@ cdef int _cast(Machine *machine, uint8_t operation) noexcept nogil:
     """Replace a value by its int, string, bool, length or absolute value."""
     cdef Operand *operand
     cdef int64_t whole
+    cdef double real
     cdef int truth
     if machine.depth < 1:
         return DAMAGED
@@ -330,6 +332,11 @@ cdef int _cast(Machine *machine, uint8_t operation) noexcept nogil:
         if operand.kind != STRING:
             return IS_UNKNOWN
         return _set_int(operand, character_count(operand.text, operand.length))
+    if operation == TIME_OF:
+        if operand.kind != STRING or not read_time(operand.text, operand.length, &whole, &real):
+            return IS_UNKNOWN
+        _set_int(operand, whole)
+        return NEXT if real == 0 or set_number(operand, real, 0) else IS_UNKNOWN
     if operation == ABS:
         if operand.kind != NUMBER:
             return IS_UNKNOWN
@@ -393,7 +400,7 @@ cdef int _run(Machine *machine, const Scope *scope) noexcept nogil:
             state = _calculate(machine, operation)
         elif operation == LOWER or operation == UPPER:
             state = _convert(machine, operation == UPPER)
-        elif operation < COMPARISON:
+        elif operation < COMPARISON or operation == TIME_OF:
             state = _cast(machine, operation)
         else:
             state = _test(machine, operation, scope)

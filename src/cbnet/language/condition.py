@@ -30,6 +30,7 @@ from cbnet.language.expression import (
     Missing,
     check_expression_depth,
     evaluate,
+    format_beside,
     names,
 )
 from cbnet.language.like_pattern import like
@@ -58,7 +59,7 @@ class Comparison:
     right: Expression
 
     def __str__(self) -> str:
-        return f"{self.left} {self.op} {self.right}"
+        return f"{format_beside(self.left, self.right)} {self.op} {format_beside(self.right, self.left)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ length(e)                   the number of code points of a string
 abs(e)                      the absolute value of a number
 int(e)                      an int is itself; "+05" is 5; true is 1 and false 0
 string(e)                   a string is itself; 5 is "5"; true is "true"
+time(e)                     a date or time as text, in nanoseconds since 1970: see `timestamps`
 bool(e)                     a bool is itself; 0 is false, other ints are true; "true" and "false" in any case
 """
 
@@ -25,6 +26,7 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias
 
 from cbnet.errors import LimitError
+from cbnet.language.timestamps import duration_text, nanoseconds
 from cbnet.language.values import INT_MAX, INT_MIN, Value, ValueType, canonical, format_name, format_value, value_type
 
 Number: TypeAlias = int | float
@@ -35,7 +37,7 @@ _OPERATIONS: dict[str, Callable[[Number, Number], Number]] = {
     "-": operator.sub,
     "*": operator.mul,
 }
-Function: TypeAlias = Literal["lower", "upper", "length", "abs", "int", "string", "bool"]
+Function: TypeAlias = Literal["lower", "upper", "length", "abs", "int", "string", "bool", "time"]
 _INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _BOOLS = {"true": True, "false": False}
 
@@ -78,13 +80,13 @@ class Arithmetic:
     right: Expression
 
     def __str__(self) -> str:
-        return f"{self._operand(self.left, 0)} {self.op} {self._operand(self.right, 1)}"
+        return f"{self._operand(self.left, self.right, 0)} {self.op} {self._operand(self.right, self.left, 1)}"
 
-    def _operand(self, operand: Expression, extra: int) -> str:
+    def _operand(self, operand: Expression, other: Expression, extra: int) -> str:
         """Return an operand, in parentheses if it binds less; a right operand must bind more."""
         if isinstance(operand, Arithmetic) and PRECEDENCE[operand.op] < PRECEDENCE[self.op] + extra:
             return f"({operand})"
-        return str(operand)
+        return format_beside(operand, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,19 @@ class Call:
 
 
 Expression: TypeAlias = Attribute | Constant | Arithmetic | Call
+
+
+def has_time(expression: Expression) -> bool:
+    """Return whether an expression calculates with times."""
+    if isinstance(expression, Call) and expression.function == "time":
+        return True
+    return any(map(has_time, parts_of(expression)))
+
+
+def format_beside(operand: Expression, other: Expression) -> str:
+    """Return the text of an operand; that of a number beside times as a duration, if it is one."""
+    duration = duration_text(operand.value) if isinstance(operand, Constant) and has_time(other) else None
+    return duration or str(operand)
 
 
 def names(expression: Expression) -> Iterator[str]:
@@ -144,11 +159,13 @@ def evaluate(expression: Expression, values: Mapping[str, Value]) -> Value | Mis
 
 
 def folded(operation: Arithmetic | Call) -> Expression | None:
-    """Return an operation; of constants, its value, or None if it has none."""
+    """Return an operation; of constants, its value, or None if it has none. A time is kept as written."""
     if not all(isinstance(operand, Constant) for operand in parts_of(operation)):
         return operation
     value = evaluate(operation, {})
-    return None if isinstance(value, Missing) else Constant(value)
+    if isinstance(value, Missing):
+        return None
+    return operation if isinstance(operation, Call) and operation.function == "time" else Constant(value)
 
 
 def calculate(op: str, left: Number, right: Number) -> Number | Missing:
@@ -231,5 +248,6 @@ _FUNCTIONS: dict[Function, Callable[[Value], Value]] = {
     "int": _int,
     "string": _string,
     "bool": _bool,
+    "time": lambda value: nanoseconds(value) if isinstance(value, str) else None,
 }
 FUNCTIONS = tuple(_FUNCTIONS)

@@ -15,7 +15,7 @@ from typing import Any
 from cbnet.errors import UndecidedError
 from cbnet.language.condition import Condition, Outcome, Presence, TagTest, operands_of
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.expression import Constant, Expression, Missing, evaluate, names
+from cbnet.language.expression import Constant, Expression, Missing, evaluate, format_beside, names
 from cbnet.language.filter import MAX_EXAMINED, Filter
 from cbnet.language.message import Leaf, Message
 from cbnet.language.predicate import Predicate
@@ -153,7 +153,7 @@ def _operand_reason(operand: Expression, values: Mapping[str, Value]) -> str:
     """Return the value of an operand; without one, those of its attributes."""
     value = evaluate(operand, values)
     if not isinstance(value, Missing):
-        return f"{operand} is {format_value(value)}"
+        return f"{operand} is {format_beside(Constant(value), operand)}"
     attributes = _format_attributes({name: (Leaf(values[name]),) for name in names(operand)})
     return f"{operand} has no value, since {attributes}"
 

@@ -34,7 +34,7 @@ from cbnet.language.condition import (
     operands_of,
 )
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
-from cbnet.language.expression import UNKNOWN, Constant, Expression, Missing, calculate, change_case, parts_of
+from cbnet.language.expression import UNKNOWN, Constant, Expression, Missing, calculate, change_case, has_time, parts_of
 from cbnet.language.filter import Filter
 from cbnet.language.like_pattern import pieces
 from cbnet.language.message import Message
@@ -43,6 +43,7 @@ from cbnet.language.relations.covering import FilterAnalysis, PredicateLike, as_
 from cbnet.language.relations.number_range import NumberRange
 from cbnet.language.relations.ranges import AttributeRange, by_name
 from cbnet.language.relations.string_range import StringRange
+from cbnet.language.timestamps import nanoseconds, time_text
 from cbnet.language.values import Value, ValueType, canonical, sort_key, value_type
 
 DEFAULT_BUDGET = 1_000  # new values
@@ -207,6 +208,7 @@ _MAX_CONSTANTS = 6  # combined by arithmetic
 _MAX_LENGTH = 64  # of a string tried for a number
 _STEPS = 20  # values assigned and conditions tested, per message of the budget
 _COMPARED = 64  # wide filters and parts of the narrow one, per message of the budget
+_SOME_DAY = 1_767_225_600 * 10**9  # 2026-01-01
 _COMMON: Sequence[Value] = (1, 0, 2, -1, 10, 0.5, "a", "", True, False, None)
 
 _NO_MORE: Any = object()
@@ -306,8 +308,20 @@ def _near(test: Test) -> Iterator[Value]:
         yield from _results([number], [0, 1, -1], "+")
         if isinstance(number, int) and 0 <= number <= _MAX_LENGTH:
             yield "a" * number  # for length(x)
+    if any(map(has_time, operands_of(test))):
+        yield from _times(constants, numbers)
     for op in "*+-/":
         yield from _results(numbers, numbers, op)
+
+
+def _times(constants: Iterable[Value], durations: Iterable[Value]) -> Iterator[str]:
+    """Yield times near those of a test, or near any day, and durations away from them."""
+    read = (nanoseconds(value) for value in constants if isinstance(value, str))
+    steps = [
+        sign * each + more for each in durations if isinstance(each, int) for sign in (1, -1) for more in (0, 1, -1)
+    ]
+    for time in [time for time in read if isinstance(time, int)] or [_SOME_DAY, 0]:
+        yield from filter(None, (time_text(time + step) for step in (0, 1, *steps)))
 
 
 def _results(lefts: Iterable[Value], rights: Sequence[Value], op: str) -> Iterator[Value]:

@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import NamedTuple, TypeVar
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError, ValueDomainError
+from cbnet.language.timestamps import read_duration
 from cbnet.language.values import KEYWORDS, Value, canonical, validate_value
 
 _Input = TypeVar("_Input")
@@ -184,7 +185,9 @@ def _token(match: re.Match[str], text: str) -> Token:
 
 
 def _number(word: str, text: str, position: int) -> Value:
-    if not _JSON_NUMBER.fullmatch(word):
+    is_number = _JSON_NUMBER.fullmatch(word)
+    duration = None if is_number or len(word) > _MAX_DIGITS else read_duration(word)
+    if not is_number and duration is None:
         raise PredicateSyntaxError(
             f"`{_shortened(word)}` is not a number",
             text,
@@ -194,6 +197,8 @@ def _number(word: str, text: str, position: int) -> Value:
         )
     is_integer = word.lstrip("-").isdigit()
     try:
+        if duration is not None:
+            return validate_value(duration, _shortened(word))
         if is_integer and len(word) <= _MAX_DIGITS:
             return validate_value(int(word), _shortened(word))
         return canonical(validate_value(10**_MAX_DIGITS if is_integer else float(word), _shortened(word)))

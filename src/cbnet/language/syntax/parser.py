@@ -30,9 +30,10 @@ from cbnet.language.condition import (
     RegexTest,
     TagTest,
     Test,
+    operands_of,
 )
 from cbnet.language.constraint import Op, refusal, takes
-from cbnet.language.expression import Constant, Expression
+from cbnet.language.expression import Constant, Expression, has_time
 from cbnet.language.filter import Filter
 from cbnet.language.formula import FALSE, NOT_FALSE, NOT_TRUE, TRUE, AllOf, AnyOf, Formula, Is, Not, predicate_of
 from cbnet.language.like_pattern import validate_pattern
@@ -184,7 +185,19 @@ class _Parser(ExpressionReader):
         if token.text == "absent" and self._tokens[self._next + 1].kind is TokenType.NAME:
             self._take()
             return Not(Presence(self._name()))
-        return self._comparison()
+        first = self._next
+        test = self._comparison()
+        self._check_durations(self._tokens[first : self._next], test)
+        return test
+
+    def _check_durations(self, tokens: list[Token], test: Formula) -> None:
+        """Raise an error if a test has a duration but no time: its numbers may have any unit."""
+        test = test.part if isinstance(test, Not) else test
+        durations = (token for token in tokens if type(token.value) is int and not token.text[-1].isdigit())
+        token = next(durations, None)
+        if token is not None and not any(map(has_time, operands_of(test))):  # type: ignore[arg-type]
+            hint = "write `time(a) - time(b) > 3d` for times, else the number alone"
+            raise self._error(f"the duration `{token.text}` is compared with no time", token, hint=hint)
 
     def _tag(self) -> Formula:
         token = self._take()

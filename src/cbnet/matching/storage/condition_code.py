@@ -34,10 +34,11 @@ from cbnet.language.values import Value, canonical, validate_value
 _ATTRIBUTE, _NULL, _FALSE, _TRUE, _NUMBER, _STRING = range(1, 7)
 _ARITHMETIC = {op: 10 + number for number, op in enumerate(("+", "-", "*", "/", "div", "mod"))}
 _CALLS: dict[Function, int] = {
-    "bool": 7, "length": 8, "abs": 9, "lower": 16, "upper": 17, "int": 18, "string": 19,
+    "bool": 7, "length": 8, "abs": 9, "lower": 16, "upper": 17, "int": 18, "string": 19, "time": 40,
 }  # fmt: skip
 _COMPARISONS: dict[Op, int] = {op: 20 + op.rank for op in Op if op not in (Op.EXISTS, Op.IN)}
 _LIKE, _MEMBER, _PRESENCE, _TAG, _ADDRESS, _SEARCH = range(30, 36)
+_TESTS = range(_COMPARISONS[Op.EQ], 40)
 _ANY_RUN, _ANY_CHARACTER = b"\xff", b"\xfe"  # `%` and `_`: bytes that UTF-8 does not use
 
 _SIMPLE: dict[int, Value] = {_NULL: None, _FALSE: False, _TRUE: True}
@@ -138,7 +139,7 @@ class _Decoder:
 
     def condition(self) -> Condition:
         """Return the whole condition."""
-        while (operation := self._byte()) < _COMPARISONS[Op.EQ]:
+        while (operation := self._byte()) not in _TESTS:
             self.operands.append(self._expression(operation))
         test = self._test(operation)
         if self.operands or self.at != len(self.code) or not 1 <= self.code[0] <= 7:
