@@ -7,7 +7,8 @@ Strings are sequences of Unicode code points without surrogates, ordered by code
 the order of their UTF-8 bytes; they are never normalised.
 
 A date or time is a string, `2026-11-15T22:44:32.000000000Z`: in UTC, with nine fractional digits, so that the
-order of the strings is the order of time. A decimal is the 64-bit int that it equals, or the nearest float.
+order of the strings is the order of time. A decimal is the 64-bit int that it equals, or the nearest float; one without
+a fraction and an exponent is an int, which must fit in 64 bits.
 """
 
 from __future__ import annotations
@@ -150,6 +151,8 @@ def _format_time(value: date, where: str) -> str:
 def _decimal_number(value: Decimal, where: str) -> int | float:
     if not value.is_finite():
         return _validate_float(float("nan" if value.is_nan() else "inf"), where)
+    if value.as_tuple().exponent == 0:
+        return validate_value(int(value), where)
     if -30 < value.adjusted() < 30 and value == value.to_integral_value() and INT_MIN <= value <= INT_MAX:
         return int(value)
     return _validate_float(float(value), where)

@@ -11,6 +11,7 @@ order of the table. A forwarding table is such a table: its rules are the interf
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -137,11 +138,11 @@ class Table(Generic[Key]):
         from cbnet.matching.row_matching import match_rows, rule_lists
         from cbnet.matching.storage.arrow_messages import read_frame
 
-        rows = read_frame(frame)
-        self._check_frame(rows, strict=strict, stacklevel=2)
         names = self._compiled.rule_names
-        parts = match_rows(self._compiled, rows.batches, threads=threads)
-        chunks = [rule_lists(names, part.offsets, part.targets) for part in parts]
+        with closing(read_frame(frame)) as rows:
+            self._check_frame(rows, strict=strict, stacklevel=2)
+            parts = match_rows(self._compiled, rows.batches, threads=threads)
+            chunks = [rule_lists(names, part.offsets, part.targets) for part in parts]
         return pa.chunked_array(chunks, pa.list_(names.type))
 
     def explain(self, message: Message | Mapping[str, Any], name: Key) -> Explanation:

@@ -103,6 +103,12 @@ def test_time_without_a_place_in_utc_is_refused():
 
 def test_decimals_are_numbers():
     assert Message({"x": [Decimal("12.00"), Decimal("0.1"), Decimal(2**63 - 1)]}).values("x") == (12, 0.1, 2**63 - 1)
+    assert Message({"x": [Decimal(f"{2**63}.0"), Decimal("1E+30")]}).values("x") == (2.0**63, 1e30)
+
+
+def test_a_decimal_without_a_fraction_is_an_int_of_64_bits():
+    with pytest.raises(ValueDomainError, match="the integer does not fit in 64 bits"):
+        Message({"x": Decimal(2**63)})
     with pytest.raises(ValueDomainError):
         Message({"x": Decimal("NaN")})
 

@@ -188,16 +188,34 @@ def _entries(maps: pa.MapArray) -> Iterator[tuple[str, pa.Array, Numbers]]:
     indexes = pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.arange(len(maps.keys))), mask=maps.is_null())
     parents = np.asarray(pc.list_parent_indices(indexes)).astype(np.int64)
     entries = indexes.flatten()
-    keys = decoded(maps.keys.take(entries)).dictionary_encode()
+    keys = decoded(_without_views(maps.keys).take(entries)).dictionary_encode()
     order = np.argsort(keys.indices, kind="stable")
     if not len(order):
         return
     ends = np.cumsum(np.bincount(keys.indices, minlength=len(keys.dictionary)))
-    [names] = plain_values(keys.dictionary).arrays
+    [names], items = plain_values(keys.dictionary).arrays, _without_views(maps.items)
     for key, members in zip(names.to_pylist(), np.split(order, ends[:-1]), strict=True):
         if key is None:  # not UTF-8, so no filter uses it
             continue
-        yield key, maps.items.take(entries.take(pa.array(members))), parents[members]
+        yield key, items.take(entries.take(pa.array(members))), parents[members]
+
+
+def _without_views(cells: pa.Array) -> pa.Array:
+    """Return cells with plain strings in place of views, as Polars has them in maps, which Arrow cannot take."""
+    plain = _type_without_views(cells.type)
+    return cells if plain == cells.type else cells.cast(plain)
+
+
+def _type_without_views(type: pa.DataType) -> pa.DataType:
+    if type == pa.string_view():
+        return pa.large_string()
+    if pa.types.is_struct(type):
+        return pa.struct([field.with_type(_type_without_views(field.type)) for field in type])
+    if pa.types.is_map(type):
+        return pa.map_(_type_without_views(type.key_type), _type_without_views(type.item_type))
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        return (pa.list_ if pa.types.is_list(type) else pa.large_list)(_type_without_views(type.value_type))
+    return type
 
 
 def _check_depth(path: str, depth: int) -> None:

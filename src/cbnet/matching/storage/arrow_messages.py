@@ -40,6 +40,12 @@ class FrameRows:
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
     known: Sequence[pa.RecordBatch] | None  # all rows, if they are in memory
+    reader: pa.RecordBatchReader | None = None
+
+    def close(self) -> None:
+        """End the query that the rows come from; a connection of DuckDB runs one at a time."""
+        if self.reader is not None:
+            self.reader.close()
 
     def has_nulls(self, name: str) -> bool:
         """Return whether a column has a null cell, or may have one; also if there are no rows."""
@@ -52,7 +58,7 @@ def _indexes(schema: pa.Schema, name: str) -> list[int]:
     return [index for index, other in enumerate(schema.names) if other == name]
 
 
-def read_frame(frame: object) -> FrameRows:
+def read_frame(frame: Any) -> FrameRows:
     """Return the rows of a record batch, a table, or an object of the Arrow PyCapsule interface."""
     if isinstance(frame, pa.RecordBatch | pa.Table):  # the interface limits the depth of columns
         batches = [frame] if isinstance(frame, pa.RecordBatch) else frame.to_batches()
@@ -65,9 +71,11 @@ def read_frame(frame: object) -> FrameRows:
         if not hasattr(frame, "__arrow_c_stream__"):
             return read_frame(pa.record_batch(frame))
         reader = pa.RecordBatchReader.from_stream(frame)
+        if type(frame).__name__ == "DuckDBPyRelation":
+            reader = _with_json(reader, frame.types)
     batches = _as_they_come(reader, frame)
     first = [*islice(batches, 2)]  # most data frames are one batch
-    return FrameRows(reader.schema, chain(first, batches), first if len(first) < 2 else None)
+    return FrameRows(reader.schema, chain(first, batches), first if len(first) < 2 else None, reader)
 
 
 def _as_they_come(reader: pa.RecordBatchReader, frame: object) -> Iterator[pa.RecordBatch]:
@@ -81,6 +89,22 @@ def _naming_errors(frame: object) -> Iterator[None]:
         yield
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise InputError(f"{type(frame).__name__} cannot be read as Arrow columns: {error}", hint=_HINT) from None
+
+
+def _with_json(reader: pa.RecordBatchReader, types: Sequence[Any]) -> pa.RecordBatchReader:
+    """Return a reader with a type of DuckDB's JSON, which it passes as strings: texts such as `48` and `"err"`."""
+    fields = [field.with_type(_json_type(field.type, of)) for field, of in zip(reader.schema, types, strict=True)]
+    return reader if pa.schema(fields) == reader.schema else reader.cast(pa.schema(fields))
+
+
+def _json_type(type: pa.DataType, of: Any) -> pa.DataType:
+    if str(of) == "JSON":
+        return pa.opaque(pa.binary(), "JSON", "DuckDB")
+    if pa.types.is_struct(type):
+        return pa.struct([field.with_type(_json_type(field.type, of[field.name])) for field in type])
+    if pa.types.is_map(type):
+        return pa.map_(type.key_type, _json_type(type.item_type, of.value))
+    return pa.list_(_json_type(type.value_type, of.child)) if pa.types.is_list(type) else type
 
 
 def encode_batch(

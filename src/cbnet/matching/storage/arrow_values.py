@@ -1,7 +1,7 @@
 """Values of Arrow columns as the language has them: bools, 64-bit ints, floats and strings.
 
 Dates and times become strings in UTC with nine fractional digits, so that their order is the order of time.
-Decimals become the ints that they equal, or the nearest floats. A null is an absent value.
+Decimals become the ints that they equal, or the nearest floats; those of scale 0 are ints. A null is an absent value.
 """
 
 from __future__ import annotations
@@ -39,13 +39,17 @@ def plain_values(column: pa.Array) -> PlainValues:
     """Return the values of a column that is neither a list, nor a struct, nor a map."""
     if column.null_count == len(column):
         return PlainValues(())
-    column = decoded(column)
     type = column.type
+    if isinstance(type, pa.OpaqueType):
+        name = f"{type.vendor_name}'s {type.type_name}"
+    else:
+        column = decoded(column)
+        name, type = str(column.type), column.type
     for is_type, convert in _CONVERSIONS:
         if is_type(type):
             return convert(column)
     hint = "cast it to string, int, float, bool or timestamp"
-    return PlainValues((), np.flatnonzero(column.is_valid()), f"{type} is not a valid type for values", hint)
+    return PlainValues((), np.flatnonzero(column.is_valid()), f"{name} is not a valid type for values", hint)
 
 
 def is_text(type: pa.DataType) -> bool:
@@ -99,9 +103,12 @@ def is_utf8(text: bytes) -> bool:
 def _ints(column: pa.Array) -> PlainValues:
     if column.type != pa.uint64():
         return PlainValues((column.cast(pa.int64()),))
-    hint = "cast the column to float64 or string"
+    return _checked_ints(column, pc.less_equal(column, pa.scalar(INT_MAX, pa.uint64())))
+
+
+def _checked_ints(column: pa.Array, fits: pa.Array) -> PlainValues:
     problem = f"the integer does not fit in 64 bits ({INT_MIN} to {INT_MAX})"
-    return _checked(column, pc.less_equal(column, pa.scalar(INT_MAX, pa.uint64())), pa.int64(), problem, hint)
+    return _checked(column, fits, pa.int64(), problem, "cast the column to float64 or string")
 
 
 def _floats(column: pa.Array) -> PlainValues:
@@ -117,6 +124,9 @@ def _checked(column: pa.Array, is_valid: pa.Array, type: pa.DataType, problem: s
 
 
 def _decimals(column: pa.Array) -> PlainValues:
+    if column.type.scale == 0:  # as Spark and DuckDB have ints beyond 64 bits
+        least, most = (pa.scalar(Decimal(limit), pa.decimal128(19)) for limit in (INT_MIN, INT_MAX))
+        return _checked_ints(column, pc.and_(pc.greater_equal(column, least), pc.less_equal(column, most)))
     floats = column.cast(pa.string()).cast(pa.float64())  # the nearest ones
     is_large = pc.greater_equal(pc.abs(floats), _FIRST_INEXACT).fill_null(False)
     if not is_large.true_count:

@@ -38,6 +38,8 @@ STREAM_FORMATS = (KAFKA, ROUTER)  # streams that are no files, and have no schem
 MESSAGE_PRESETS = tuple(name for name, members in PRESETS.items() if members["format"] in ("table", "quotes"))
 _TYPES: dict[str, DataType] = {"int": LongType(), "float": DoubleType(), "bool": BooleanType(), "string": StringType()}
 _SUFFIXES = {".jsonl": "json", ".ndjson": "json"}
+# CSV as other readers have it: quotes in quoted cells are doubled; such a cell may hold line breaks, and is never absent.
+_CSV_OPTIONS = {"header": "true", "escape": '"', "multiLine": "true", "nullValue": "\ue000absent\ue000"}
 _DDL = "write 'id bigint, price double'"
 _SAME_NAMES = "names are repeated in a message, or differ in case only: state the columns of the result with --schema"
 _KAFKA_PACKAGE = "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -116,7 +118,7 @@ def message_schema(spark: SparkSession, paths: Sequence[str], of: MessageFormat)
         elif of.format in STREAM_FORMATS:
             raise InputError(f"format {of.format} needs a schema", hint="use --schema 'price double, ...'")
         else:
-            inferring = {"inferSchema": "true", "header": "true"} if of.format == "csv" else {}
+            inferring = {"inferSchema": "true", **_CSV_OPTIONS} if of.format == "csv" else {}
             columns = spark.read.format(of.format).options(**{**inferring, **of.options}).load([*paths]).schema
             columns = _with_types(columns, of, paths)
     columns = StructType([field for field in columns if field.name != CORRUPT])
@@ -165,7 +167,7 @@ def _load(reader: Any, paths: str | list[str], of: MessageFormat, schema: Struct
         file, start = F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)
         rows = lines.select("value", *folders.values(), file, start)
         return _with_columns(rows, own, of.options, "columns.*", *map(column, folders), FILE, START)
-    defaults = {"columnNameOfCorruptRecord": CORRUPT, **({"header": "true"} if of.format == "csv" else {})}
+    defaults = {"columnNameOfCorruptRecord": CORRUPT, **(_CSV_OPTIONS if of.format == "csv" else {})}
     frame: DataFrame = reader.format(of.format).schema(schema).options(**{**defaults, **of.options}).load(paths)
     return frame
 

@@ -19,7 +19,9 @@ VALUES = {
     "int": st.sampled_from([-2, 0, 1, 3, 2**31 - 1]),
     "bigint": st.sampled_from([0, 1, 2, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)]),
     "double": st.sampled_from([0.5, 1.0, 1.5, -0.0, 2.0**53, 2.0**63, 1e300, float("nan"), float("inf")]),
-    "decimal(20,1)": st.sampled_from([Decimal("0.5"), Decimal(1), Decimal(2**63 - 1), Decimal(2**63), Decimal("-1.5")]),
+    "decimal(20,1)": st.sampled_from(
+        [Decimal("0.5"), Decimal(1), Decimal(2**63 - 1), Decimal(f"{2**63}.0"), Decimal("-1.5")]
+    ),
     "string": strings,
     "boolean": st.booleans(),
     "date": st.sampled_from([DAY, datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]),

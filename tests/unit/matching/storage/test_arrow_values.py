@@ -39,9 +39,10 @@ COLUMNS = [
     pa.array([Decimal("1.50"), None, Decimal("-0.07"), Decimal("3.00")]),
     pa.array([Decimal("0.1"), Decimal("123456789012.345")], pa.decimal128(15, 3)),
     pa.array([Decimal("0.1"), Decimal("9007199254740993"), None], pa.decimal128(38, 6)),
-    pa.array([Decimal(2**63), Decimal(2**63 - 1), Decimal(-(2**63))], pa.decimal128(38, 0)),
+    pa.array([Decimal(2**63 - 1), None, Decimal(-(2**63)), Decimal(7)], pa.decimal128(38, 0)),
+    pa.array([Decimal(2**63), Decimal(2**63 - 1), Decimal(-(2**63))], pa.decimal128(38, 1)),
     pa.array([Decimal(n).scaleb(-2) for n in (2**53, 2**53 + 1, -(2**53), -(2**53) - 1, 7)], pa.decimal128(18, 2)),
-    pa.array([Decimal(2**64 + 1), Decimal(-(2**64) + 1), None, Decimal(2**127 // 10)], pa.decimal128(38, 0)),
+    pa.array([Decimal(2**64 + 1), Decimal(-(2**64) + 1), None, Decimal(2**127 // 100)], pa.decimal128(38, 1)),
     pa.array([Decimal(f"{n}e-22") for n in (1, 3, 2**53 - 1)], pa.decimal128(38, 22)),
     pa.array([Decimal("1e-30"), Decimal("2.5")], pa.decimal128(38, 30)),
     pa.array([Decimal("1e40"), Decimal("0.3")], pa.decimal256(60, 10)),
@@ -57,6 +58,13 @@ def test_a_column_has_the_values_of_its_python_objects(column):
     assert values(column[1:]) == expected(column.to_pylist()[1:])
     if "decimal32" not in str(column.type) and "decimal64" not in str(column.type):
         assert values(column.dictionary_encode()) == expected(column.to_pylist())
+
+
+@pytest.mark.parametrize("type", [pa.decimal128(20, 0), pa.decimal256(50, 0)])
+def test_a_decimal_without_a_fraction_is_an_int_of_64_bits(type):
+    found = plain_values(pa.array([Decimal(2**63 - 1), Decimal(2**63), None, Decimal(-(2**63) - 1), Decimal(1)], type))
+    assert found.arrays[0].to_pylist() == [2**63 - 1, None, None, None, 1]
+    assert (found.invalid.tolist(), found.problem[:41]) == ([1, 3], "the integer does not fit in 64 bits (-922")
 
 
 def test_nanoseconds_are_kept():
