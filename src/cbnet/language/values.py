@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cbnet.errors import ValueDomainError
 
@@ -35,6 +35,7 @@ FOREIGN_NULLS = frozenset({"NULL", "Null", "None", "nil", "undefined"})
 FOREIGN_VALUES = FOREIGN_NULLS | {"True", "TRUE", "False", "FALSE", "NaN", "nan", "inf", "Infinity"}
 _QUOTED_NAMES = KEYWORDS | CONTEXTUAL_KEYWORDS | FOREIGN_VALUES
 BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_NUMPY_TYPES: dict[str, Callable[[Any], Value]] = {"b": bool, "i": int, "u": int, "f": float}  # of scalars, by kind
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
 
@@ -81,6 +82,10 @@ def validate_value(value: object, where: str) -> Value:
         return _format_time(value, where)
     if isinstance(value, Decimal):
         return _decimal_number(value, where)
+    if (plain := _NUMPY_TYPES.get(getattr(getattr(value, "dtype", None), "kind", ""))) and not getattr(
+        value, "ndim", 1
+    ):
+        return validate_value(plain(value), where)
     hint = "use a string, an int, a float, a bool, null or a date"
     raise ValueDomainError(f"{where}: {type_name(value)} is not a value", hint=hint)
 
@@ -152,7 +157,8 @@ def _decimal_number(value: Decimal, where: str) -> int | float:
     if not value.is_finite():
         return _validate_float(float("nan" if value.is_nan() else "inf"), where)
     if value.as_tuple().exponent == 0:
-        return validate_value(int(value), where)
+        validate_value(number := int(value), where)
+        return number
     if -30 < value.adjusted() < 30 and value == value.to_integral_value() and INT_MIN <= value <= INT_MAX:
         return int(value)
     return _validate_float(float(value), where)

@@ -151,8 +151,8 @@ class CompiledTable:
             rules = self.index.match_members(used_leaves(members, self.symbols), self.labels) or []
         return rules if self.order is None else self.order.sorted_names(rules)
 
-    def encode(self, messages: Sequence[Message | dict[str, Any]]) -> Batch:
-        """Return messages encoded for the kernel; an error names the message by its number, from 1."""
+    def encode(self, messages: Sequence[Message | dict[str, Any]], first: int = 0) -> Batch:
+        """Return messages encoded for the kernel; an error names the message by its number, from `first` + 1."""
         encoder = DictEncoder(self.symbols)
         items = list(messages)
         number = encoder.add_many(items, 0)
@@ -162,7 +162,7 @@ class CompiledTable:
                 try:
                     encoder.add(used_leaves(members, self.symbols))
                 except InputError as error:
-                    raise InputError(f"message {number + 1}: {error.problem}", hint=error.hint) from None
+                    raise InputError(f"message {first + number + 1}: {error.problem}", hint=error.hint) from None
             number = encoder.add_many(items, number + 1)
         return encoder.batch
 

@@ -20,7 +20,7 @@ from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.storage.arrow_messages import Rejected, encode_batch
 from cbnet.matching.storage.columns import Array
 
-_FIRST_ROWS, _MAX_ROWS = 4096, 65_536  # of a part
+FIRST_ROWS, _MAX_ROWS = 4096, 65_536  # of a part
 _MATCHES = 1_000_000  # of a part, roughly
 
 Item = TypeVar("Item")
@@ -70,11 +70,16 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], threads: int
                 future.cancel()
 
 
+def next_rows(rows: int, matches: int) -> int:
+    """Return the number of rows of the next parts, from the matches of a part."""
+    return max(1, min(int(_MATCHES * rows / max(matches, 1)), _MAX_ROWS))
+
+
 class _RowMatcher:
     def __init__(self, compiled: CompiledTable, reject: bool) -> None:
         self._compiled = compiled
         self._reject = reject
-        self._rows = _FIRST_ROWS
+        self._rows = FIRST_ROWS
 
     def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield parts of the batches, and the number of the first row of each."""
@@ -103,8 +108,7 @@ class _RowMatcher:
 
     def adapt(self, matched: MatchedRows) -> None:
         """Choose the size of the next parts."""
-        per_row = max(len(matched.targets), 1) / matched.batch.num_rows
-        self._rows = max(1, min(int(_MATCHES / per_row), _MAX_ROWS))
+        self._rows = next_rows(matched.batch.num_rows, len(matched.targets))
 
 
 def _without(rows: Array, offsets: Array, targets: Array) -> tuple[Array, Array]:

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from cbnet.errors import InputError, UnknownRuleError
+from cbnet.errors import FileError, InputError, UnknownRuleError
 from cbnet.language.dialects import CBNET, RuleSource, parse
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
@@ -69,7 +70,7 @@ class Table(Generic[Key]):
 
         if not isinstance(predicates, Mapping):
             raise InputError("expected a mapping from the name of a rule to its predicate", hint='write {"a": "x = 1"}')
-        parsed = {key: _parse(checked_name(key), predicate, dialect) for key, predicate in predicates.items()}
+        parsed = _parsed(predicates, dialect)
         compiled = CompiledTable.build(columns_of(parsed), engine, report, reduce=reduce, sample=sample, rules=rules)
         return cls(compiled, parsed)
 
@@ -113,14 +114,42 @@ class Table(Generic[Key]):
         """
         return cast("list[Key]", self._compiled.match(message))  # type: ignore[arg-type]
 
-    def match_many(self, messages: Sequence[Message | Mapping[str, Any]], *, threads: int = 1) -> list[list[Key]]:
-        """Return the rules that each message matches, in the order of `match`."""
+    @overload
+    def match_many(
+        self, messages: Iterator[Message | Mapping[str, Any]], *, threads: int = 1
+    ) -> Iterator[list[Key]]: ...
+
+    @overload
+    def match_many(self, messages: Sequence[Message | Mapping[str, Any]], *, threads: int = 1) -> list[list[Key]]: ...
+
+    def match_many(
+        self, messages: Iterable[Message | Mapping[str, Any]], *, threads: int = 1
+    ) -> Iterator[list[Key]] | list[list[Key]]:
+        """Return the rules that each message matches, in the order of `match`.
+
+        Of an iterator, an iterator: some thousand messages are taken at a time, and fewer where they match much.
+        """
+        if not isinstance(messages, Iterator):
+            return self._match_list([*messages], 0, threads)
+        return self._match_parts(messages, threads)
+
+    def _match_parts(self, messages: Iterator[Message | Mapping[str, Any]], threads: int) -> Iterator[list[Key]]:
+        from cbnet.matching.row_matching import FIRST_ROWS, next_rows
+
+        first, count = 0, FIRST_ROWS
+        while part := [*islice(messages, count)]:
+            found = self._match_list(part, first, threads)
+            first, count = first + len(part), next_rows(len(part), sum(map(len, found)))
+            yield from found
+
+    def _match_list(self, messages: Sequence[Message | Mapping[str, Any]], first: int, threads: int) -> list[list[Key]]:
+        """Match messages; first: the number of the first one in errors, from 0."""
         from cbnet._kernels.target_set import label_lists
 
-        batch = self._compiled.encode(messages)  # type: ignore[arg-type]
+        batch = self._compiled.encode(messages, first)  # type: ignore[arg-type]
         offsets, targets, _ = self._compiled.match_batch(batch, threads)
         for row, error in self._compiled.undecided(batch).items():
-            raise InputError(f"message {row + 1}: {error.problem}", hint=error.hint)
+            raise InputError(f"message {first + row + 1}: {error.problem}", hint=error.hint)
         return label_lists(offsets, targets, self._compiled.labels)
 
     def match_frame(self, frame: Any, *, threads: int = 1, strict: bool = False) -> pa.ChunkedArray:
@@ -200,6 +229,19 @@ class Table(Generic[Key]):
 
     def __repr__(self) -> str:
         return f"<Table: rules {len(self)}, filters {self._compiled.metadata['filters']}>"
+
+
+def _parsed(predicates: Mapping[Key, PredicateLike | RuleSource], dialect: str) -> dict[Key, Predicate]:
+    """Return all predicates; raise the mistakes of all of them together."""
+    parsed, errors = {}, []
+    for key, predicate in predicates.items():
+        try:
+            parsed[key] = _parse(checked_name(key), predicate, dialect)
+        except InputError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else FileError("Table.build", errors)
+    return parsed
 
 
 def _parse(name: RuleName, predicate: PredicateLike | RuleSource, dialect: str) -> Predicate:

@@ -1,8 +1,9 @@
 import enum
 
+import numpy as np
 import pytest
 
-from cbnet import Constraint, Descriptor, Filter, Message, Predicate, parse, parse_filter
+from cbnet import Constraint, Descriptor, Filter, Message, Predicate, Table, parse, parse_filter
 from cbnet.errors import LimitError, ValueDomainError
 from cbnet.language.values import type_name
 
@@ -18,6 +19,33 @@ def test_invalid_values_are_refused(value):
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 1.7976931348623157e308, 5e-324, "", "\0", "\U0010ffff", True])
 def test_the_ends_of_the_domain_are_values(value):
     assert parse_filter(str(Constraint("x", "=", value))).matches(Message({"x": value}))
+
+
+SCALARS = [
+    np.int8(-1),
+    np.int64(2**63 - 1),
+    np.uint64(7),
+    np.float32(0.5),
+    np.float64(1.5),
+    np.bool_(True),
+    np.str_("a"),
+]
+
+
+@pytest.mark.parametrize("value", SCALARS, ids=lambda value: type(value).__name__)
+def test_scalars_of_numpy_are_values(value):
+    plain = value.item()
+    assert Message({"x": value, "o": {"y": [value]}}) == Message({"x": plain, "o": {"y": [plain]}})
+    assert Constraint("x", "=", value) == Constraint("x", "=", plain)
+    assert Table.build({"a": parse_filter(str(Constraint("x", "=", plain)))}).match({"x": value}) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "value", [np.uint64(2**63), np.float32("nan"), np.array([1]), np.datetime64("NaT"), np.complex64(1)]
+)
+def test_other_objects_of_numpy_are_refused(value):
+    with pytest.raises(ValueDomainError):
+        Message({"x": value})
 
 
 @pytest.mark.parametrize("name", ["#", 5, None, "\ud800"])

@@ -46,7 +46,7 @@ def test_an_empty_frame_gives_an_empty_column_of_the_right_type():
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_parts_keep_the_order_of_the_rows(monkeypatch, threads):
-    monkeypatch.setattr(row_matching, "_FIRST_ROWS", 3)
+    monkeypatch.setattr(row_matching, "FIRST_ROWS", 3)
     monkeypatch.setattr(row_matching, "_MAX_ROWS", 7)
     rows = pa.table({"x": [number % 5 for number in range(1000)]})
     column = TABLE.match_frame(rows, threads=threads)
@@ -55,7 +55,7 @@ def test_parts_keep_the_order_of_the_rows(monkeypatch, threads):
 
 
 def test_parts_shrink_where_rows_match_much(monkeypatch):
-    monkeypatch.setattr(row_matching, "_FIRST_ROWS", 10)
+    monkeypatch.setattr(row_matching, "FIRST_ROWS", 10)
     monkeypatch.setattr(row_matching, "_MATCHES", 100)
     table = Table.build(dict.fromkeys(range(50), "exists x"))
     batches = [pa.record_batch({"x": list(range(100))})]

@@ -1,7 +1,8 @@
 import pytest
 
 from cbnet import Constraint, Filter, InputError, Message, Table, parse, parse_filter, size
-from cbnet.matching import LiveTable
+from cbnet.errors import FileError
+from cbnet.matching import LiveTable, row_matching
 
 # [2001 Figure 4] (2003 Figure 3): three interfaces, seven filters.
 FIGURE_4 = {
@@ -16,6 +17,33 @@ def test_the_filters_of_figure_4_have_the_papers_sizes():
     table = Table.build(FIGURE_4)
     sizes = [size(filter) for rule in table for filter in table[rule]]
     assert sizes == [2, 3, 3, 2, 1, 2, 2]
+
+
+def test_all_mistakes_of_a_table_are_reported_together_up_to_a_limit():
+    rules = {"a": "x =", "b": "x = 1", 3: "y => 1", True: "z = 1", **{f"r{number}": "=" for number in range(30)}}
+    with pytest.raises(FileError) as caught:
+        Table.build(rules)
+    assert [error.location for error in caught.value.errors[:2]] == ["rule 'a':1:4", "rule 3:1:3"]
+    assert "true cannot be the name of a rule" in str(caught.value)
+    assert caught.value.reported[-1].problem == "13 more mistakes"
+
+
+def test_messages_of_an_iterator_are_taken_some_at_a_time(monkeypatch):
+    monkeypatch.setattr(row_matching, "FIRST_ROWS", 4)
+    monkeypatch.setattr(row_matching, "_MATCHES", 10)
+    table, taken = Table.build({"even": "x in (0, 2, 4, 6, 8)", "all": "true"}), []
+    found = table.match_many(taken.append(x) or {"x": x % 10} for x in range(1000))
+    assert taken == []
+    assert next(found) == ["even", "all"]
+    assert len(taken) == 4
+    assert [["even", "all"], *found] == [["even", "all"], ["all"]] * 500
+
+
+def test_a_wrong_message_of_an_iterator_is_named_by_its_number(monkeypatch):
+    monkeypatch.setattr(row_matching, "FIRST_ROWS", 2)
+    found = Table.build({"a": "x = 1"}).match_many(iter([{"x": 1}, {"x": 2}, {}, {"x": float("nan")}]))
+    with pytest.raises(InputError, match="message 4: x: NaN is not a value"):
+        list(found)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ class MatchOptions:
     )
     select: list[str] | None = option(None, "COLUMN", "Column of the result; repeatable.", shown="all")
     column: list[str] | None = option(None, "COLUMN", "Column to match; repeatable.", shown="all")
+    details: bool = flag("Write the priority and the metadata of rules beside their names.")
     filters: bool = flag("Write a row for each matching filter, with its text.")
     buckets: int | None = option(
         None, "N", "Buckets to which rules are hashed; 0 writes without a shuffle.", shown="16; of a stream, 4", least=0
@@ -72,7 +73,8 @@ class MatchOptions:
         return {
             "schema": self.schema, "types": key_values("--types", self.types),
             "options": key_values("--option", self.reader_options), "key": self.select,
-            "columns": self.column, "filters": self.filters, "on_error": self.on_error.value, **buckets,
+            "columns": self.column, "details": self.details, "filters": self.filters,
+            "on_error": self.on_error.value, **buckets,
         }  # fmt: skip
 
 

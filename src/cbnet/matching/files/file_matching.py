@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import msgspec
@@ -73,11 +74,17 @@ class RuleNames:
         """Return the columns `NAME_priority` and `NAME_metadata` (JSON) of targets; none if no rule has either."""
         if not self.rules:
             return {}
-        rules = [self.rules.get(label) for label in self.labels]
-        priorities = pa.array([rule.priority if rule else 0 for rule in rules], pa.int64())
-        metadata = pa.array([json.dumps(rule.metadata) if rule and rule.metadata else None for rule in rules])
+        priorities, metadata = self.details
         chosen = pa.array(targets)
         return {f"{name}_priority": priorities.take(chosen), f"{name}_metadata": metadata.take(chosen)}
+
+    @cached_property
+    def details(self) -> tuple[pa.Array, pa.Array]:
+        """The priority and the metadata (JSON, or null) of each target."""
+        rules = [self.rules.get(label) for label in self.labels]
+        priorities = pa.array([rule.priority if rule else 0 for rule in rules], pa.int64())
+        texts = [json.dumps(rule.metadata, ensure_ascii=False) if rule and rule.metadata else None for rule in rules]
+        return priorities, pa.array(texts, pa.string())
 
 
 def with_rules(matched: MatchedMessages, names: RuleNames, column: str) -> Rows:

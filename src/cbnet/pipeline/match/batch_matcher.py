@@ -30,6 +30,7 @@ FAIL: OnError = "fail"
 DROP: OnError = "drop"
 COLUMN: OnError = "column"
 RULE, FILTER = "rule", "filter"  # columns of the result
+DETAILS = PRIORITY, METADATA = f"{RULE}_priority", f"{RULE}_metadata"
 ERROR, PLACE = "_error", "_place"  # columns of rejected rows: the reason; of lines, file:line:column
 COUNTS = "_counts"  # column of the rows with counts, null in others
 
@@ -59,7 +60,7 @@ class MatchPlan:
     tables: tuple[ShippedTable, ...]
     keys: tuple[str, ...]  # names of the first columns, which are copied to the result
     attributes: tuple[str, ...]  # names of the columns after them
-    result: pa.Schema  # of the columns after the keys: some of rule, filter, ERROR and COUNTS
+    result: pa.Schema  # of the columns after the keys: some of rule, details, filter, ERROR and COUNTS
     is_overlapping: bool  # a rule is in several tables
     on_error: OnError
     has_corrupt: bool = False  # the last column marks unreadable rows
@@ -294,10 +295,11 @@ def _part(encoded: Batch, table: OpenTable, first: int, end: int, rejected: list
         sorted = sorted_by_priority(rows, priorities, rules)
         rows, targets, rules, priorities = rows[sorted], targets[sorted], rules[sorted], priorities[sorted]
     filters = {FILTER: table.filters(targets)} if FILTER in plan.result.names else {}
+    details = table.details(rules) if PRIORITY in plan.result.names else {}
     names = table.names_of(rules)
     if RULE in plan.result.names:  # else only undecided rows are of interest
         names = names.cast(plan.result.field(RULE).type)
-    return _Matches(rows, {RULE: names, **filters}, priorities, seconds)
+    return _Matches(rows, {RULE: names, **details, **filters}, priorities, seconds)
 
 
 def _joined(parts: Sequence[_Matches], plan: MatchPlan) -> _Matches:

@@ -40,18 +40,21 @@ from cbnet.pipeline.ingest.readers import block_sizes, first_in_file
 from cbnet.pipeline.match.batch_matcher import (
     COLUMN,
     COUNTS,
+    DETAILS,
     DROP,
     ERROR,
     FAIL,
     FILTER,
+    METADATA,
     PLACE,
+    PRIORITY,
     RULE,
     MatchCounts,
     MatchPlan,
     OnError,
     match_batches,
 )
-from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, column, used_columns
+from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, column, field_of, used_columns
 from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.schemas import arrow_schema
 
@@ -61,9 +64,11 @@ LINE, FILE, START = "_cbnet_line", "_cbnet_file", "_cbnet_start"
 FOLDER = "cbnet.folder"  # in the metadata of a column that is in the names of folders, not in lines
 _NOT_ATTRIBUTES = (CORRUPT, LINE, FILE, START)
 _TEXT = "_line"  # column of rejected lines
-_RESERVED = (RULE, FILTER, ERROR, COUNTS, "version", "bucket", "batch")  # of the result and of its folders
+_RESERVED = (RULE, *DETAILS, FILTER, ERROR, COUNTS, "version", "bucket", "batch")  # of the result and of its folders
 _COUNT_TYPES = {int: LongType(), float: DoubleType()}
 COUNTS_TYPE = StructType([StructField(name, _COUNT_TYPES[type(zero)]) for name, zero in asdict(MatchCounts()).items()])
+
+Keys = Mapping[str, tuple[tuple[str, ...], DataType, bool]]  # columns and fields to copy by name: path, type, nullable
 
 
 def match(
@@ -72,6 +77,7 @@ def match(
     *,
     key: str | Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
+    details: bool = False,
     filters: bool = False,
     version: bool = False,
     on_error: OnError = FAIL,
@@ -81,8 +87,10 @@ def match(
     """Return a row for each row of `df` and each rule that it matches: key, rule.
 
     table: a table, its compiled file, or several that form one. key: columns of the result beside `rule`, by
-    default all. columns: those that are attributes, by default all. With `filters` there is a row for each matching
-    filter, with its text in the column `filter`; with `version` a column with the version of the table.
+    default all; also fields of structs, such as `order.number`. columns: those that are attributes, by default all.
+    With `details` the columns `rule_priority` and `rule_metadata`, a JSON text or null, describe the rule. With
+    `filters` there is a row for each matching filter, with its text in the column `filter`; with `version` a column
+    with the version of the table.
 
     Columns mean the same as in `Table.match_frame`; only those that filters use are read. A row that is not a valid
     message, for example because of a NaN, fails the query; with `on_error="drop"` it matches nothing; with "column" it
@@ -94,8 +102,9 @@ def match(
     """
     tables = ship_tables(df.sparkSession, table, filters=filters)
     rows = match_shipped(
-        df, tables, key=key, columns=columns, version=version, on_error=on_error, is_counted=observation is not None
-    )
+        df, tables, key=key, columns=columns, details=details, version=version, on_error=on_error,
+        is_counted=observation is not None,
+    )  # fmt: skip
     found = attributes_of(message_columns_of(df), columns, used_names(tables))
     check_tables(tables, found).warn(strict=strict, stacklevel=2)
     return rows if observation is None else observe_counts(rows, observation)
@@ -107,6 +116,7 @@ def match_shipped(
     *,
     key: str | Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
+    details: bool = False,
     version: bool = False,
     on_error: OnError = DROP,
     is_counted: bool = False,
@@ -116,6 +126,8 @@ def match_shipped(
     keys = _keys(df, key)
     opened = [table.open_here() for table in tables]
     result = StructType([StructField(RULE, rule_type(opened), on_error == COLUMN or is_counted)])
+    if details:
+        result.add(PRIORITY, LongType(), result[RULE].nullable).add(METADATA, StringType())
     if tables[0].with_filters:
         result.add(FILTER, StringType(), result[RULE].nullable)
     if on_error == COLUMN:
@@ -148,7 +160,8 @@ def dead_letters(df: DataFrame, tables: Sequence[ShippedTable], *, columns: Sequ
     JSON Lines also have `_line` and, of files, `_place`, in place of members with these names.
     """
     taken = (ERROR, FILE, START, *((_TEXT, PLACE) if LINE in df.columns else ()))
-    keys = [field.name for field in df.schema if field.name.lower() not in taken and _is_arrow(field.dataType)]
+    fields = (field for field in df.schema if field.name.lower() not in taken and _is_arrow(field.dataType))
+    keys = {field.name: ((field.name,), field.dataType, field.nullable) for field in fields}
     result = StructType().add(ERROR, StringType())
     first = None
     if FILE in df.columns:
@@ -160,7 +173,7 @@ def dead_letters(df: DataFrame, tables: Sequence[ShippedTable], *, columns: Sequ
 def _mapped(
     df: DataFrame,
     tables: Sequence[ShippedTable],
-    keys: Sequence[str],
+    keys: Keys,
     columns: Sequence[str] | None,
     result: StructType,
     on_error: OnError,
@@ -182,11 +195,11 @@ def _mapped(
     last = [F.col(CORRUPT).isNotNull()] if plan.has_corrupt else []
     if has_lines:
         last = [F.col(LINE).cast("binary"), *([] if first is None else [F.col(FILE), F.col(START)])]
-    selected = [*map(column, keys), *used.values(), *last] or [F.lit(1)]
+    selected = [*(column(*path) for path, _, _ in keys.values()), *used.values(), *last] or [F.lit(1)]
     rows = df.select(*(each.alias(f"c{index}") for index, each in enumerate(selected)))
     # The keys are null in rows with counts.
     copied = [
-        StructField(name, df.schema[name].dataType, COUNTS in result.names or df.schema[name].nullable) for name in keys
+        StructField(name, type, is_nullable or COUNTS in result.names) for name, (_, type, is_nullable) in keys.items()
     ]
     return rows.mapInArrow(partial(match_batches, plan=plan), StructType([*copied, *result]))
 
@@ -229,17 +242,15 @@ def overlap(tables: Sequence[OpenTable]) -> bool:
     return len(pa.chunked_array(labels, pa.string()).unique()) < sum(map(len, labels))
 
 
-def _keys(df: DataFrame, key: str | Sequence[str] | None) -> list[str]:
+def _keys(df: DataFrame, key: str | Sequence[str] | None) -> Keys:
     if key is None:
         key = [name for name in df.columns if name not in _NOT_ATTRIBUTES]
-    keys = list(dict.fromkeys([key] if isinstance(key, str) else key))
-    for name in keys:
-        if name not in df.columns:
-            raise InputError(f"no column {name!r} for the key", hint=f"columns: {', '.join(df.columns)}")
+    keys = {name: field_of(df.schema, name) for name in ([key] if isinstance(key, str) else key)}
+    for name, (_, type, _) in keys.items():
         if name in _RESERVED:
             raise InputError(f"the key column {name!r} is a column of the result", hint="rename the key column")
-        if not _is_arrow(df.schema[name].dataType):
-            problem = f"the key column {name!r}: Spark cannot pass {df.schema[name].dataType.simpleString()} to Python"
+        if not _is_arrow(type):
+            problem = f"the key column {name!r}: Spark cannot pass {type.simpleString()} to Python"
             raise InputError(problem, hint="cast it to string, or select the columns of the result")
     return keys
 

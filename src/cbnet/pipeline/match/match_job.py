@@ -68,6 +68,7 @@ class MatchTask(MessageFormat):
     tables: Sequence[AnyTable]
     key: Sequence[str] | None = None
     columns: Sequence[str] | None = None
+    details: bool = False
     filters: bool = False
     on_error: OnError = COLUMN
     strict: bool = False  # rules that do not fit the columns are an error
@@ -245,7 +246,9 @@ def _run(
 
 
 def _matches(rows: DataFrame, tables: Sequence[ShippedTable], job: MatchJob, observation: Observation) -> DataFrame:
-    matches = match_shipped(rows, tables, key=job.key, columns=job.columns, on_error=job.policy, is_counted=True)
+    matches = match_shipped(
+        rows, tables, key=job.key, columns=job.columns, details=job.details, on_error=job.policy, is_counted=True
+    )
     # Counts are observed after the shuffle: there repeated tasks count once, and an empty plan is not optimized away.
     return observe_counts(bucketed(matches, job.buckets), observation)
 

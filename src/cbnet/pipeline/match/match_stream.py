@@ -197,7 +197,9 @@ class MatchStream:
     def _write(self, rows: DataFrame, tables: Sequence[ShippedTable], batch: int) -> tuple[MatchCounts, Counter[str]]:
         """Write the matches of a batch, and its rejected rows; return the counts, and the reasons of rejected rows."""
         job, observation = self._job, Observation()
-        matches = match_versioned(rows, tables, key=job.key, columns=job.columns, on_error=job.policy, is_counted=True)
+        matches = match_versioned(
+            rows, tables, key=job.key, columns=job.columns, details=job.details, on_error=job.policy, is_counted=True
+        )
         matches = observe_counts(bucketed(matches, job.buckets), observation)
         draft = draft_batch(self._spark, matches, self._out, batch, batch, job.buckets)
         counts = observed_counts(observation)

@@ -125,10 +125,10 @@ def _chosen(
     """Return path and type of the columns, and whether they may be null."""
     if columns is None:
         return (((field.name,), field.dataType, field.nullable) for field in schema)
-    return {found[0]: found for found in (_field(schema, name, of_lines) for name in columns)}.values()
+    return {found[0]: found for found in (field_of(schema, name, of_lines=of_lines) for name in columns)}.values()
 
 
-def _field(schema: StructType, name: str, of_lines: bool) -> tuple[tuple[str, ...], DataType, bool]:
+def field_of(schema: StructType, name: str, *, of_lines: bool = False) -> tuple[tuple[str, ...], DataType, bool]:
     """Return the column of a name, or the field of a dotted path, which need not be in a schema of lines."""
     path: tuple[str, ...] = ()
     type: DataType = schema

@@ -38,7 +38,7 @@ STREAM_FORMATS = (KAFKA, ROUTER)  # streams that are no files, and have no schem
 MESSAGE_PRESETS = tuple(name for name, members in PRESETS.items() if members["format"] in ("table", "quotes"))
 _TYPES: dict[str, DataType] = {"int": LongType(), "float": DoubleType(), "bool": BooleanType(), "string": StringType()}
 _SUFFIXES = {".jsonl": "json", ".ndjson": "json"}
-# CSV as other readers have it: quotes in quoted cells are doubled; such a cell may hold line breaks, and is never absent.
+# As other readers have CSV: quotes in quoted cells are doubled; such a cell may hold line breaks, and is not absent.
 _CSV_OPTIONS = {"header": "true", "escape": '"', "multiLine": "true", "nullValue": "\ue000absent\ue000"}
 _DDL = "write 'id bigint, price double'"
 _SAME_NAMES = "names are repeated in a message, or differ in case only: state the columns of the result with --schema"

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from cbnet.errors import InputError
 from cbnet.matching import Table
 from cbnet.matching.compiled_table import CompiledTable
+from cbnet.matching.files.file_matching import RULE_COLUMN, RuleNames
 from cbnet.matching.files.rule_files import is_compiled
 from cbnet.pipeline.spark.filesystem import fetch, needs_session, process_folder, scheme_of
 from cbnet.pipeline.spark.session_target import is_connect
@@ -172,6 +173,15 @@ class OpenTable:
     def names_of(self, rules: Any) -> pa.Array:
         """Return the name of each rule."""
         return self.compiled.rule_names.take(pa.array(rules))
+
+    def details(self, rules: Any) -> dict[str, pa.Array]:
+        """Return the columns `rule_priority` and `rule_metadata` of rules."""
+        names = (f"{RULE_COLUMN}_priority", f"{RULE_COLUMN}_metadata")
+        return {name: cells.take(pa.array(rules)) for name, cells in zip(names, self._details, strict=True)}
+
+    @cached_property
+    def _details(self) -> tuple[pa.Array, pa.Array]:
+        return RuleNames(self.compiled).details
 
     def filters(self, targets: Any) -> pa.Array:
         """Return the text of each matched filter."""

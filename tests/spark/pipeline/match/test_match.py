@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Observation
 from pyspark.sql.types import StructType
 
-from cbnet import ColumnWarning, Message, Table, parse, parse_filter
+from cbnet import ColumnWarning, Message, Rule, Table, parse, parse_filter
 from cbnet.errors import InputError
 from cbnet.matching import reference
 from cbnet.pipeline.match.batch_matcher import COUNTS, MatchPlan, match_batches
@@ -333,7 +333,7 @@ def test_stream_is_matched_like_a_batch(spark, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"key": "y"}, "no column 'y' for the key"),
+        ({"key": "y"}, "no column 'y'"),
         ({"key": ["x", "rule"]}, "the key column 'rule' is a column of the result"),
         ({"key": "x", "columns": ["z"]}, "no column 'z'"),
         ({"key": "i"}, "the key column 'i': Spark cannot pass interval year to Python"),
@@ -344,6 +344,26 @@ def test_missing_and_unusable_columns_are_refused_before_the_job_runs(spark, arg
     frame = spark.sql("select 1 x, 2 rule, binary('') b, interval '1' year i")
     with pytest.raises(InputError, match=problem):
         match(frame, Table.build({"a": "x = 1 and absent b"}), **arguments)
+
+
+def test_fields_of_structs_are_keys(spark):
+    frame = spark.sql("select named_struct('number', 7, 'lines', array(1)) as `order`, 1 as x, 2 as `a.b`")
+    [row] = match(frame, Table.build({"one": "order.lines = 1"}), key=["order.number", "a.b"]).collect()
+    assert row.asDict() == {"order.number": 7, "a.b": 2, "rule": "one"}
+
+
+def test_priority_and_metadata_of_rules_are_columns(spark):
+    predicates = {"low": "x = 1", "high": "x = 1", "plain": "true"}
+    rules = [Rule("low", priority=-1), Rule("high", priority=9, metadata={"owner": "José", "tags": [1]})]
+    tables = Table.build(predicates, rules=rules), [Table.build({"plain": "true"}), Table.build({"other": "x = 1"})]
+    rows = match(spark.range(1, 2).toDF("x"), tables[0], details=True).collect()
+    assert [tuple(row) for row in rows] == [
+        (1, "high", 9, '{"owner": "José", "tags": [1]}'),
+        (1, "plain", 0, None),
+        (1, "low", -1, None),
+    ]
+    rows = match(spark.range(1, 2).toDF("x"), tables[1], details=True, filters=True, version=True).collect()
+    assert {tuple(row)[1:5] for row in rows} == {("plain", 0, None, "true"), ("other", 0, None, "x = 1")}
 
 
 def test_invalid_tables_are_refused(spark, tmp_path):

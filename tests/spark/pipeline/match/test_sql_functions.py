@@ -2,6 +2,7 @@
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812
 
 import cbnet
 from cbnet import Table
@@ -42,6 +43,16 @@ def test_function_takes_named_columns(spark):
         2: ["all"],
         3: ["rome", "all"],
     }
+
+
+def test_registered_function_takes_columns_of_dataframes(spark):
+    function = cbnet.spark.register(spark, "returned", Table.build(TABLE), key="id bigint", details=True)
+    trades = spark.table("trades")
+    assert {
+        row.id: row.found for row in trades.select("id", function(F.struct("*")).alias("found")).collect()
+    } == EXPECTED
+    [row] = spark.sql("SELECT * FROM returned(TABLE(SELECT id, symbol FROM trades WHERE id = 2))").collect()
+    assert row.asDict() == {"id": 2, "rule": "all", "rule_priority": 0, "rule_metadata": None}
 
 
 def test_function_filters_and_explodes(spark):

@@ -114,3 +114,20 @@ def test_java_home_is_restored(tmp_path, monkeypatch, before):
     with java_environment(tmp_path / "script"):
         assert os.environ["JAVA_HOME"] == str(tmp_path / "script")
     assert os.environ.get("JAVA_HOME") == java
+
+
+def test_script_is_made_for_workers_of_a_cluster_and_never_starts_itself(tmp_path):
+    fake_java(tmp_path / "java")
+    command = [sys.executable, "-m", "cbnet.pipeline.spark.java", "script"]
+    for home in (tmp_path / "java", tmp_path / "script"):  # as after `export JAVA_HOME=$(…)`
+        made = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "JAVA_HOME": str(home)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert made.stdout == f"{tmp_path / 'script'}\n"
+        java = tmp_path / "script" / "bin" / "java"
+        assert subprocess.run([java, DROPPED, "-x"], capture_output=True, text=True).stdout == "<-x>"
