@@ -192,6 +192,13 @@ class Table(Generic[Key]):
         rows = (columns.targets == target).nonzero()[0]
         return Predicate(columns.filter(row) for row in rows)
 
+    @property
+    def has_int_names(self) -> bool:
+        """Whether the names of all rules are ints, so that `match_frame` returns ints; it returns strings otherwise."""
+        import pyarrow as pa
+
+        return bool(pa.types.is_integer(self._compiled.rule_names.type))
+
     @cached_property
     def _check_frame(self) -> FrameCheck:
         from cbnet.matching.column_check import FrameCheck

@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 
 from cbnet.errors import InputError
 from cbnet.matching.column_check import ColumnReport, check_columns
+from cbnet.matching.frames import AnyTable
 from cbnet.matching.storage.attribute_columns import AttributeColumn
 from cbnet.pipeline.ingest.line_reader import Block
 from cbnet.pipeline.ingest.readers import block_sizes, first_in_file
@@ -55,7 +56,7 @@ from cbnet.pipeline.match.batch_matcher import (
     match_batches,
 )
 from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, column, field_of, used_columns
-from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTable, joint_version, ship_tables
+from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.schemas import arrow_schema
 
 CORRUPT = "_corrupt_record"  # Spark's column for unreadable lines

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cbnet.errors import InputError
+from cbnet.matching.frames import AnyTable
 from cbnet.matching.storage.attribute_columns import AttributeColumn
 from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, ERROR, FAIL, OnError
 from cbnet.pipeline.match.dataframe_matcher import (
@@ -38,7 +39,7 @@ from cbnet.pipeline.match.dataframe_matcher import (
 )
 from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, open_columns
 from cbnet.pipeline.match.message_dataframes import MessageFormat, MessageFrame, check_session, read_messages
-from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
+from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.stored_matches import JOB_BUCKETS, MATCHES, bucketed, partitions, rule_counts
 from cbnet.pipeline.spark.failures import one_line_errors
 from cbnet.pipeline.spark.filesystem import check_paths, list_names, spark_path

@@ -25,11 +25,11 @@ from cbnet.matching import Table
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.file_matching import RULE_COLUMN, RuleNames
 from cbnet.matching.files.rule_files import is_compiled
+from cbnet.matching.frames import AnyTable
 from cbnet.pipeline.spark.filesystem import fetch, needs_session, process_folder, scheme_of
 from cbnet.pipeline.spark.session_target import is_connect
 from cbnet.pipeline.spark.shipped_data import has_other_hosts, ship_file, shipped_path
 
-AnyTable = Table[Any] | str | Path
 _DIGITS = 16  # of a version: a billion versions collide with probability 1/40
 _MAX_OPEN = 16  # tables of a worker
 

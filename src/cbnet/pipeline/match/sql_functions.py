@@ -24,6 +24,7 @@ from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
 from cbnet.errors import InputError
+from cbnet.matching.frames import AnyTable
 from cbnet.pipeline.match.batch_matcher import (
     COLUMN,
     ERROR,
@@ -39,7 +40,7 @@ from cbnet.pipeline.match.batch_matcher import (
 )
 from cbnet.pipeline.match.dataframe_matcher import check_policy, overlap, rule_type
 from cbnet.pipeline.match.message_dataframes import parse_schema
-from cbnet.pipeline.match.shipped_tables import AnyTable, ship_tables
+from cbnet.pipeline.match.shipped_tables import ship_tables
 from cbnet.pipeline.schemas import arrow_schema
 
 _USAGE = "pass struct(*), or named columns such as price => price"
