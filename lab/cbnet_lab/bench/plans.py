@@ -25,7 +25,7 @@ from cbnet_lab.bench.plan_options import (
 Report = Callable[[str], None]  # shows the current step of a run
 
 _BEST_ROUND = "Rounds; the best one counts."
-_MIX = "Workload: 2002, 2001 or equality."
+_MIX = "Workload: 2002, 2001, equality, or w1 to w5 of ranges."
 
 
 def _engines(_option: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from cbnet.language.constraint import Op
 from cbnet.language.values import Value, format_name
+from cbnet_lab.workload.dense_ranges import DenseRanges
 from cbnet_lab.workload.distributions import Ranks, weighted
 from cbnet_lab.workload.scenario import Types, ValueDomain, WorkloadParameters, draw_by_type
 
@@ -35,8 +36,10 @@ SCHEMA = pa.schema(
 _NO_TYPE = -1  # the row of a filter without constraints
 
 
-def filters(parameters: WorkloadParameters) -> pa.Table:
-    """Return the filters of a scenario."""
+def filters(parameters: WorkloadParameters | DenseRanges) -> pa.Table:
+    """Return the filters of a scenario, or of ranges."""
+    if isinstance(parameters, DenseRanges):
+        return _range_filters(parameters)
     scenario = parameters.scenario()
     rng = scenario.stream("filters")
     interfaces = _repeated(scenario.spread(rng))
@@ -48,6 +51,22 @@ def filters(parameters: WorkloadParameters) -> pa.Table:
     columns = {"rule": pa.array(interfaces[filters]), "filter": pa.array(filters)}
     columns |= {"name": coded(names, scenario.names, types == _NO_TYPE)}
     return constraint_table(columns, rng, types, scenario.domains)
+
+
+def _range_filters(parameters: DenseRanges) -> pa.Table:
+    """Return filters of ranges: a row for each end, or one for a range of one value."""
+    ranges = parameters.rows()
+    is_equal = ranges.lows == ranges.highs
+    rows = np.repeat(np.arange(len(ranges.names)), np.where(is_equal, 1, 2))
+    is_end = np.diff(rows, prepend=-1) == 0
+    operators = np.where(is_equal[rows], Op.EQ.rank, np.where(is_end, Op.LE.rank, Op.GE.rank))
+    filters = ranges.filters[rows]
+    return completed({
+        "rule": pa.array(ranges.rules[filters]), "filter": pa.array(filters),
+        "name": coded(ranges.names[rows], [parameters.name(rank) for rank in range(parameters.names)]),
+        "op": coded(operators.astype(np.int8), [op.value for op in Op]),
+        "int": pa.array(np.where(is_end, ranges.highs[rows], ranges.lows[rows])),
+    })  # fmt: skip
 
 
 def _repeated(counts: NDArray[np.int64]) -> NDArray[np.int64]:

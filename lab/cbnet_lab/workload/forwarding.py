@@ -23,6 +23,7 @@ from cbnet.errors import InputError
 from cbnet.language.constraint import Op
 from cbnet.language.values import ValueType
 from cbnet_lab.workload import checks
+from cbnet_lab.workload.dense_ranges import RANGE_MIXES, DenseRanges
 from cbnet_lab.workload.distributions import linear, uniform, zipf_weights
 from cbnet_lab.workload.scenario import Scenario, Spread, ValueDomain, WorkloadParameters, fixed_spread, random_spread
 from cbnet_lab.workload.vocabulary import words
@@ -167,16 +168,17 @@ def equality(**parameters: Any) -> Forwarding2002:
     return Forwarding2002(D_os=_ONLY_EQUAL, D_oi=_ONLY_EQUAL, **parameters)
 
 
-MIXES: dict[str, Callable[..., WorkloadParameters]] = {
+MIXES: dict[str, Callable[..., WorkloadParameters | DenseRanges]] = {
     "2002": Forwarding2002,
     "2001": lambda M, **sizes: Forwarding2001(N=M, **sizes),  # noqa: N803
     "equality": equality,
+    **RANGE_MIXES,
 }
 
 
 def mix(
     name: str, *, filters: int = 10_000, interfaces: int | None = None, messages: int = 100, seed: int = 0
-) -> WorkloadParameters:
+) -> WorkloadParameters | DenseRanges:
     """Return the parameters of a mix at this size, with everything else as in its paper.
 
     If `interfaces` is None, each filter has its own interface: the papers' centralised case, I = F.

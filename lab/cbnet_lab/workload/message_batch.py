@@ -19,14 +19,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cbnet_lab.workload.dense_ranges import DenseRanges
 from cbnet_lab.workload.distributions import Ranks, distinct
 from cbnet_lab.workload.scenario import Types, WorkloadParameters, draw_by_type
 
 Indexes: TypeAlias = NDArray[np.int64]
 
 
-def messages(parameters: WorkloadParameters) -> pa.RecordBatch:
-    """Return the messages of a scenario; the names in a message are distinct."""
+def messages(parameters: WorkloadParameters | DenseRanges) -> pa.RecordBatch:
+    """Return the messages of a scenario, or those for ranges; the names in a message are distinct."""
+    if isinstance(parameters, DenseRanges):
+        return _range_messages(parameters)
     scenario = parameters.scenario()
     rng = scenario.stream("messages")
     sizes = rng.integers(scenario.attributes.start, scenario.attributes.stop, size=scenario.messages)
@@ -41,6 +44,16 @@ def messages(parameters: WorkloadParameters) -> pa.RecordBatch:
         columns.append((scenario.names[names[group[0]]], column))
     columns.sort(key=lambda named: named[0])
     return pa.RecordBatch.from_arrays([column for _, column in columns], [name for name, _ in columns])
+
+
+def _range_messages(parameters: DenseRanges) -> pa.RecordBatch:
+    names, values = parameters.values_of_messages()
+    columns = {}
+    for rank in np.unique(names).tolist():
+        has_name = names == rank
+        value = np.where(has_name, values, 0).sum(axis=1)
+        columns[parameters.name(rank)] = pa.array(value, mask=~has_name.any(axis=1))
+    return pa.RecordBatch.from_pydict(dict(sorted(columns.items())))
 
 
 def as_messages(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from cbnet_lab.workload.distributions import Draw, Ranks, Weights, weighted
 
 Types: TypeAlias = NDArray[np.int32]  # indexes into `Scenario.domains`
 Spread: TypeAlias = Callable[[Generator], NDArray[np.int64]]  # filters of each interface: int64[I]
-_STREAMS = {"filters": 0, "messages": 1}
+STREAMS = {"filters": 0, "messages": 1}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Scenario:
 
     def stream(self, of: Literal["filters", "messages"]) -> Generator:
         """Return the random generator of the filters, or that of the messages."""
-        return np.random.default_rng([self.seed, _STREAMS[of]])
+        return np.random.default_rng([self.seed, STREAMS[of]])
 
     def draw_types(self, rng: Generator, count: int) -> Types:
         """Return a type for each of `count` attributes or constraints."""

@@ -21,7 +21,7 @@ def test_every_mix_has_the_size_that_was_asked_for(name):
 
 
 def test_an_unknown_mix_is_an_input_error_that_lists_the_others():
-    with pytest.raises(InputError, match="unknown mix '1999'; use one of 2002, 2001, equality"):
+    with pytest.raises(InputError, match="unknown mix '1999'; use one of 2002, 2001, equality, w1, w2, w3, w4, w5"):
         mix("1999")
 
 
