@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.forced_blocks import forced_blocks
 from support.rich_language import rich_messages_near, rich_tables
 from support.strategies import any_predicates, filters, messages_near, predicates
 
@@ -73,6 +74,18 @@ def test_every_path_agrees_on_nested_messages_and_conditions(engine, rules, redu
     assert [table.match(message.to_dict()) for message in messages] == expected
     assert table.match_many(messages) == expected
     assert match_lines(table, [message_to_json(message).encode() for message in messages]) == expected
+
+
+@given(rules=rich_tables, filters=st.integers(1, 5), data=st.data())
+def test_blocks_agree_with_the_reference_on_nested_messages_and_conditions(rules, filters, data):
+    parts = [filter for predicate in rules.values() for filter in predicate.filters]
+    messages = data.draw(st.lists(rich_messages_near(*parts), min_size=1, max_size=4))
+    with forced_blocks(filters):
+        table = Table.build(rules)
+    expected = [reference.match(rules, message) for message in messages]
+    assert [table.match(message) for message in messages] == expected
+    assert table.match_many(messages) == expected
+    assert [reference.match({key: table[key] for key in table}, message) for message in messages] == expected
 
 
 def match_lines(table, lines):

@@ -2,10 +2,12 @@
 
 import random
 import threading
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.forced_blocks import forced_blocks
 from support.live_tables import merging_often
 from support.rich_language import rich_filters, rich_messages_near, rich_predicates
 from support.strategies import filters, messages_near, predicates
@@ -17,9 +19,9 @@ from cbnet.matching import memtable, reference
 from cbnet.matching.live_table import LiveTable
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _merge_often():
-    with merging_often(3) as patch:
+@pytest.fixture(autouse=True, scope="module", params=["pivots", "blocks"])
+def _merge_often(request):
+    with merging_often(3) as patch, forced_blocks() if request.param == "blocks" else nullcontext():
         patch.setattr(live, "MAX_CATCH_UP", 1)
         yield
 

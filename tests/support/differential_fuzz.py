@@ -18,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pyarrow as pa
+from support.forced_blocks import forced_blocks
 from support.invalid_values import CONVERTED, INVALID, REFUSED, expected_answer, insert_value
 from support.random_language import NAMES, STRINGS, TAGS, RandomLanguage
 
@@ -53,8 +54,16 @@ class Fuzz:
     def step(self, number):
         source = RandomLanguage(f"{self.seed} {number}")
         size = source.random.choice((1, 2, 5, 20, 60, 300))
-        rules = source.rules(size)
-        messages = [source.message() if source.random.random() < 0.7 else source.flat_message() for _ in range(12)]
+        self.step_of(source, source.rules(size), [
+            source.message() if source.random.random() < 0.7 else source.flat_message() for _ in range(12)
+        ])  # fmt: skip
+        with forced_blocks(source.random.choice((1, 3, 20, 70))):
+            rules = source.range_rules(size)
+            self.step_of(source, rules, [
+                source.dense_message() if source.random.random() < 0.8 else source.message() for _ in range(12)
+            ])  # fmt: skip
+
+    def step_of(self, source, rules, messages):
         expected = [reference.match(rules, Message.of(message)) for message in messages]
         self.counts["matches"] += sum(map(len, expected))
         for engine in self.engines:

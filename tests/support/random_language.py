@@ -4,9 +4,10 @@ import random
 import string
 
 from cbnet.errors import InputError
-from cbnet.language import Filter, parse
+from cbnet.language import Filter, Predicate, parse
 
 NAMES = ("x", "y", "s", "o", "o.x", "o.s", "os", "os.x", "os.s", "os.p.x", "os.p.s", "xs", "o.xs")
+DENSE = ("x", "y", "s", "o.x", "xs")
 TAGS = ("p", "q", "r")
 NUMBERS = (-2, -1, 0, 0.5, 1, 1.5, 2, 3, 7, 10, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 1e300)
 STRINGS = ("", "a", "A", "ab", "aB", "b", "ba", "bab", "a%", "é", "É", "ß", "\U0010ffff", "a\0", "abcdefghij" * 3, "007", "True", "-1",
@@ -150,6 +151,39 @@ class RandomLanguage:
         names = self.random.sample(NAMES, k=self.random.randrange(6))
         tags = {"#": self.random.sample(TAGS, 1)} if self.random.random() < 0.5 else {}
         return {name: self.scalar() for name in names} | tags
+
+    # --- ranges over attributes that every message has
+
+    def range_filter(self) -> str:
+        """Return ranges of half of the values or more, on one to four attributes; seldom with another part."""
+        parts = [self.range(name) for name in self.random.sample(DENSE, k=self.random.choice((1, 2, 3, 4)))]
+        return " and ".join(parts + [self.part()] * (self.random.random() < 0.2))
+
+    def range(self, name: str) -> str:
+        values = STRINGS if self.random.random() < 0.4 else NUMBERS
+        low, high = sorted(self.random.choices(values, k=2))
+        ends = [f"{name} {self.random.choice(('>', '>=', '>='))} {self.text(low)}"]
+        ends.append(f"{name} {self.random.choice(('<', '<=', '<='))} {self.text(high)}")
+        return " and ".join(self.random.choice((ends, ends, ends[:1], ends[1:], [f"{name} != {self.text(low)}"])))
+
+    def range_rules(self, count: int) -> dict[object, object]:
+        """Return a table of predicates of ranges; some rules have several, some filters belong to several rules."""
+        filters = [parse(self.range_filter()) for _ in range(count)]
+        return {
+            number: Predicate(filter for each in self.random.choices(filters, k=self.random.choice((1, 1, 2)))
+                              for filter in each.filters)
+            for number in range(count)
+        }  # fmt: skip
+
+    def dense_message(self) -> dict[str, object]:
+        """Return a message that has most attributes of ranges, some with several values."""
+        members: dict[str, object] = {}
+        for name in self.random.sample(DENSE, k=self.random.choice((3, 4, 5))):
+            several = self.random.choice((0, 0, 0, 0, 2, 3))
+            members[name] = [self.scalar() for _ in range(several)] if several else self.scalar(has_null=False)
+        if self.random.random() < 0.3:
+            members["os"] = [self.inner() for _ in range(self.random.randrange(3))]
+        return members
 
     def word(self, length: int = 3) -> str:
         return "".join(self.random.choices(string.ascii_lowercase, k=length))

@@ -47,6 +47,14 @@ cdef struct State:              # of one message
     uint64_t mask
     uint64_t[4] marks           # bits
     int64_t touched
+    uint8_t *cells              # per dimension of blocks: the cell of its value, or ABSENT
+    uint64_t *cell_sets         # per dimension: the cells of its values, as bits, if it has one
+    uint32_t *least             # per dimension: the values, if it has one
+    uint32_t *most
+    uint32_t *found             # entries of blocks that the message satisfies
+    uint32_t found_count, found_room
+    uint64_t *seen              # per target, if these are few: whether it was found in a block
+    uint32_t seen_targets
 
 cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *targets) except -1
 cdef void close_state(State *state) noexcept
@@ -54,5 +62,6 @@ cdef void set_message(State *state, Batch batch, Py_ssize_t number) noexcept nog
 cdef void set_single(State *state, const Attribute *attributes, uint32_t count) noexcept nogil
 cdef void abandon(State *state) noexcept nogil
 
+cdef void enter_messages(const View *view, State *states, uint32_t count) noexcept nogil
 cdef void begin_matching(const View *view, State *states, uint32_t count) noexcept nogil
 cdef void finish_matching(const View *view, State *state) noexcept nogil

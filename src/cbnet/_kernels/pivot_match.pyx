@@ -1,23 +1,29 @@
 """Matching with the pivot index, from attributes to targets. See `pivot_match.pxd`."""
 
 from cpython.mem cimport PyMem_RawFree
+from libc.string cimport memset
 
 from cbnet._kernels.binding_search cimport (
-    binding_exists, close_search, condition_passes, enter_leaves, has_several_values, leave_leaves, note_undecided,
-    open_search,
+    binding_exists, close_search, enter_leaves, has_several_values, leave_leaves, note_undecided, open_search,
 )
+from cbnet._kernels.block_match cimport add_found, forget_found, walk_blocks
+from cbnet._kernels.block_view cimport ABSENT
 from cbnet._kernels.constant_pool cimport (
     constant_place, first_compared, number_address, number_place, text_address, text_place,
 )
 from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.memory cimport enlarge, zeroed
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG
+from cbnet._kernels.message_test cimport holds
 from cbnet._kernels.pivot_lookup cimport UNSCREENED, find_queued, look_up_patterns, look_up_values
-from cbnet._kernels.pivot_view cimport Entry, is_removed, listed_word, mark_of, mask_bit
+from cbnet._kernels.pivot_view cimport Entry, first_blocked, is_removed, listed_word, mark_of, mask_bit
 from cbnet._kernels.tag_sets cimport add_owned, owned_by
 from cbnet._kernels.target_set cimport add_target, has_target, is_full
 from cbnet._kernels.test_codes cimport *
-from cbnet._kernels.word_test cimport passes
+
+
+cdef enum:
+    MAX_SEEN = 4096  # targets; with more a message seldom matches one twice
 
 
 cdef void set_message(State *state, Batch batch, Py_ssize_t number) noexcept nogil:
@@ -43,6 +49,15 @@ cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *
     state.leaves.message_symbol = view.message_symbol
     open_search(&state.search)
     state.leaves.slots = <uint32_t *> zeroed(<size_t> view.symbols + 1, sizeof(uint32_t))
+    if view.blocks.count:
+        state.cells = <uint8_t *> zeroed(view.blocks.dimensions + 1, 1)
+        memset(state.cells, ABSENT, view.blocks.dimensions)
+        state.cell_sets = <uint64_t *> zeroed(view.blocks.dimensions + 1, sizeof(uint64_t))
+        state.least = <uint32_t *> zeroed(view.blocks.dimensions + 1, sizeof(uint32_t))
+        state.most = <uint32_t *> zeroed(view.blocks.dimensions + 1, sizeof(uint32_t))
+        if targets.total <= MAX_SEEN:
+            state.seen_targets = targets.total
+            state.seen = <uint64_t *> zeroed((targets.total >> 6) + 1, sizeof(uint64_t))
     return 0
 
 
@@ -53,10 +68,17 @@ cdef void close_state(State *state) noexcept:
     PyMem_RawFree(state.hits.items)
     PyMem_RawFree(state.leaves.slots)
     PyMem_RawFree(state.leaves.places)
+    PyMem_RawFree(state.cells)
+    PyMem_RawFree(state.cell_sets)
+    PyMem_RawFree(state.least)
+    PyMem_RawFree(state.most)
+    PyMem_RawFree(state.found)
+    PyMem_RawFree(state.seen)
 
 
 cdef void abandon(State *state) noexcept nogil:
     """Forget the message of a state, if it has one."""
+    forget_found(state)
     leave_leaves(&state.leaves, state.count)
     state.count = state.words = state.visits = 0
 
@@ -68,25 +90,6 @@ cdef inline bint _has_mark(const State *state, uint8_t mark) noexcept nogil:
 cdef inline void _add_mark(State *state, uint64_t word) noexcept nogil:
     cdef uint8_t mark = mark_of(word)
     state.marks[mark >> 6] |= (<uint64_t> 1) << (mark & 63)
-
-
-cdef bint _holds(const View *view, State *state, uint64_t word) noexcept nogil:
-    """Return whether a message of single values passes the test of a word."""
-    cdef uint32_t symbol = <uint32_t> (word >> 38)
-    cdef uint32_t test = (word >> 32) & 63
-    cdef uint32_t slot
-    if symbol >= view.symbols:
-        return False
-    slot = state.leaves.slots[symbol]
-    if slot == 0:
-        return False
-    if test == IS_TAG:
-        return True
-    if symbol == view.message_symbol:  # not an attribute of the message
-        return test == EXISTS or (
-            test == CONDITION and condition_passes(&view.constants, &state.leaves, <uint32_t> word)
-        )
-    return passes(&view.constants, state.leaves.attributes + slot - 1, state.leaves.places[slot - 1], test, <uint32_t> word)
 
 
 cdef void _visit_singles(const View *view, State *state, const Visit *visit) noexcept nogil:
@@ -127,7 +130,7 @@ cdef void _visit_entries(const View *view, State *state, const Visit *visit) noe
             continue
         test = candidate.tests
         test_end = min((candidate + 1).tests, view.word_count)
-        while test < test_end and _holds(view, state, view.words[test]):
+        while test < test_end and holds(view, &state.leaves, view.words[test]):
             test += 1
         if test >= test_end:
             add_owned(&view.groups, target, state.targets)
@@ -252,8 +255,8 @@ cdef void _fetch_numbers(const View *view, const State *state) noexcept nogil:
             prefetch(first_compared(&view.constants.numbers, attribute.high))
 
 
-cdef void _ask(const View *view, State *state) noexcept nogil:
-    """Find the ranks of values, and queue the buckets and lists to look up."""
+cdef void _enter_message(const View *view, State *state) noexcept nogil:
+    """Find the ranks of values, and the mask and the marks."""
     state.mask = state.marks[0] = state.marks[1] = state.marks[2] = state.marks[3] = 0
     if state.has_several:
         _enter_several(view, state)
@@ -263,6 +266,10 @@ cdef void _ask(const View *view, State *state) noexcept nogil:
         state.leaves.slots[view.message_symbol] = 1
         state.mask |= mask_bit(view.message_symbol)
         _add_mark(state, <uint64_t> view.message_symbol << 38)
+
+
+cdef void _look_up(const View *view, State *state) noexcept nogil:
+    """Queue the buckets and lists to look up."""
     look_up_values(view, state)
     if state.targets.total > FEW_TARGETS:
         look_up_patterns(view, state)
@@ -317,22 +324,32 @@ cdef void _fetch_tests(const View *view, const State *state) noexcept nogil:
             prefetch(view.words + visit.postings.entries[visit.entry_end].tests - 1)
 
 
+cdef void enter_messages(const View *view, State *states, uint32_t count) noexcept nogil:
+    """Find the ranks of the values of some messages, and match them with the blocks."""
+    cdef uint32_t i, first
+    cdef uint32_t end = 0
+    cdef bint is_fetched = count > 1 and view.bytes > TINY_BYTES
+    while end < count:
+        first, end = end, min(count, end + MESSAGES_AT_ONCE)
+        if is_fetched:
+            for i in range(first, end):
+                _fetch_places(view, states + i)
+            for i in range(first, end):
+                _fetch_numbers(view, states + i)
+        for i in range(first, end):
+            _enter_message(view, states + i)
+    walk_blocks(view, states, count)
+
+
 cdef void begin_matching(const View *view, State *states, uint32_t count) noexcept nogil:
-    """Look up the messages of some states; each step fetches what the next one reads, if that takes less time."""
+    """Look up messages that were entered; each step fetches what the next one reads, if that takes less time."""
     cdef uint32_t i
-    if count == 1 or view.bytes <= TINY_BYTES:
-        for i in range(count):
-            _ask(view, states + i)
-            find_queued(view, states + i)
-        return
     for i in range(count):
-        _fetch_places(view, states + i)
-    for i in range(count):
-        _fetch_numbers(view, states + i)
-    for i in range(count):
-        _ask(view, states + i)
+        _look_up(view, states + i)
     for i in range(count):
         find_queued(view, states + i)
+    if count == 1 or view.bytes <= TINY_BYTES:
+        return
     for i in range(count):
         _screen(view, states + i)
     for i in range(count):
@@ -341,12 +358,12 @@ cdef void begin_matching(const View *view, State *states, uint32_t count) noexce
 
 cdef void finish_matching(const View *view, State *state) noexcept nogil:
     """Add the targets of a message that was looked up."""
-    cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
+    cdef uint64_t first = first_blocked(view) + view.blocked.entry_count
     cdef uint32_t i
-    before += <uint64_t> view.listed.target_count + view.listed.entry_count
     for i in range(view.always_count):
-        if view.removed == NULL or not is_removed(view, before + i):
+        if view.removed == NULL or not is_removed(view, first + i):
             add_owned(&view.groups, view.always[i], state.targets)
+    add_found(view, state)
     _visit_queued(view, state)
     if state.targets.total <= FEW_TARGETS and not is_full(state.targets):  # else all of them may be matched already
         look_up_patterns(view, state)

@@ -15,7 +15,8 @@ from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
 from cbnet._kernels.memory cimport resized, zeroed
 from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch
 from cbnet._kernels.pivot_match cimport (
-    MESSAGES_AT_ONCE, State, abandon, begin_matching, close_state, finish_matching, open_state, set_message, set_single,
+    MESSAGES_AT_ONCE, State, abandon, begin_matching, close_state, enter_messages, finish_matching, open_state, set_message,
+    set_single,
 )
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.pivot_memtable cimport MemtableIndex, read_members
@@ -31,6 +32,8 @@ cdef enum:
     # measured: with 10,000 filters of the mix of [2002] (729 kB) this took about 9 % less time than eight at a time, with
     # 17,576 filters of an airport and an airline (946 kB) about 25 % more. Other mixes may differ.
     CACHED_BYTES = 800_000
+    MESSAGES_IN_GROUP = 100
+    GROUP_BYTES = 1 << 20
 
 
 cdef class PivotIndex:
@@ -120,6 +123,7 @@ cdef class PivotIndex:
         for i in range(count):
             states[i].targets = targets
         self.view.removed = removed
+        enter_messages(&self.view, states, count)
         begin_matching(&self.view, states, count)
 
     cdef int _finish(self, State *state, const uint8_t *removed) except -1:
@@ -133,7 +137,7 @@ cdef class PivotIndex:
     cdef bint is_empty(self) noexcept:
         """Return whether there is no filter."""
         return not (self.view.bucket.target_count or self.view.bucket.entry_count or self.view.listed.target_count
-                    or self.view.listed.entry_count or self.view.always_count)
+                    or self.view.listed.entry_count or self.view.blocked.entry_count or self.view.always_count)
 
     cdef list _labelled(self, list labels):
         """Return the labels of the collected targets, and clear them.
@@ -159,10 +163,10 @@ cdef class PivotIndex:
         return 0
 
     def postings(self):
-        """Return the numbers of postings: bucket singles and entries, listed ones, always."""
+        """Return the numbers of postings: bucket singles and entries, listed ones, blocked entries, always."""
         cdef View *view = &self.view
         return (view.bucket.target_count, view.bucket.entry_count, view.listed.target_count,
-                view.listed.entry_count, view.always_count)
+                view.listed.entry_count, view.blocked.entry_count, view.always_count)
 
     def words_of(self, frozenset tests):
         """Return the words of a set of (name or tag, test, constant), sorted; None if the table lacks one."""
@@ -176,25 +180,26 @@ cdef class PivotIndex:
 
         Runs without the GIL: several threads may match at once.
         """
-        cdef State[MESSAGES_AT_ONCE] states
+        cdef State *states
         cdef View view = self.view
         cdef TargetSet set
         cdef Found found
         cdef Py_ssize_t row, widest = 0
         cdef bint ok = True
         cdef uint32_t at_once = MESSAGES_AT_ONCE if self.view.bytes > CACHED_BYTES else 1
+        cdef uint32_t group = _group_size(&view, at_once)
         cdef uint32_t i
         offsets = empty("q", end - first + 1)
         cdef int64_t[::1] ends = offsets
         view.removed = NULL
-        memset(states, 0, sizeof(states))
+        states = <State *> zeroed(group, sizeof(State))
         memset(&set, 0, sizeof(set))
         memset(&found, 0, sizeof(found))
         for row in range(first, end):
             widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
         try:
             open_targets(&set, self.targets)
-            for i in range(at_once):
+            for i in range(group):
                 open_state(states + i, &view, self.symbols, &set)
                 if not reserve_leaves(&states[i].leaves, &states[i].leaf_room, widest):
                     raise MemoryError
@@ -202,28 +207,39 @@ cdef class PivotIndex:
                 ends[0] = 0
                 row = first
                 while ok and row < end:
-                    ok = _match_rows(&view, states, batch, row, min(end, row + at_once), &found, &ends[row - first])
-                    row += at_once
+                    ok = _match_rows(&view, states, batch, row, min(end, row + group), at_once, &found, &ends[row - first])
+                    row += group
             if not ok:
                 raise MemoryError
-            return offsets, owned(found.targets, found.used), sum([states[i].touched for i in range(at_once)])
+            return offsets, owned(found.targets, found.used), sum([states[i].touched for i in range(group)])
         except MemoryError:
             PyMem_RawFree(found.targets)
             raise
         finally:
             close_targets(&set)
-            for i in range(at_once):
+            for i in range(group):
                 close_state(states + i)
+            PyMem_RawFree(states)
 
 
-cdef bint _match_rows(const View *view, State *states, Batch batch, Py_ssize_t first, Py_ssize_t end, Found *found,
-                      int64_t *ends) noexcept nogil:
+cdef uint32_t _group_size(const View *view, uint32_t at_once) noexcept nogil:
+    """Return how many messages walk the blocks together: as many as the cache holds beside a block."""
+    cdef uint64_t bytes = sizeof(uint32_t) * (<uint64_t> view.symbols + 2 * <uint64_t> view.blocks.dimensions)
+    if view.blocks.count == 0:
+        return at_once
+    return <uint32_t> max(MESSAGES_AT_ONCE, min(MESSAGES_IN_GROUP, GROUP_BYTES // (bytes + 1)))
+
+
+cdef bint _match_rows(const View *view, State *states, Batch batch, Py_ssize_t first, Py_ssize_t end, uint32_t at_once,
+                      Found *found, int64_t *ends) noexcept nogil:
     """Match a few messages; append their targets, and write where those of each end; return False if out of memory."""
     cdef Py_ssize_t row
     for row in range(first, end):
         set_message(states + (row - first), batch, row)
-    begin_matching(view, states, <uint32_t> (end - first))
+    enter_messages(view, states, <uint32_t> (end - first))
     for row in range(first, end):
+        if (row - first) % at_once == 0:
+            begin_matching(view, states + (row - first), <uint32_t> min(<Py_ssize_t> at_once, end - row))
         finish_matching(view, states + (row - first))
         if states[row - first].search.undecided_count:
             _note_row(batch, row, states + (row - first))

@@ -30,6 +30,8 @@ A *single* is a filter of its pivot only: one target, no further test. An *entry
     tests    uint32   offset of its other words; they end at that of the next entry
     target   uint32   the interface; with the highest bit set, a group of interfaces that share it
 
+Blocks, for ranges: see `block_view.pxd`. Their postings are entries only.
+
 Before its entry is read, a candidate is screened by its *mark*, a byte beside it: the hash of its least likely
 equality, or else of a name that it needs. A message has the marks of its names and values. The entries of a bucket are
 in the order of their marks, so that few cache lines are read of a large bucket.
@@ -43,6 +45,7 @@ answers but no read outside it.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from cbnet._kernels.block_view cimport Blocks
 from cbnet._kernels.byte_strings cimport MIX
 from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.tag_sets cimport Groups
@@ -99,13 +102,15 @@ cdef struct View:
     const uint32_t *single_bounds
     const uint32_t *entry_bounds
     Postings listed
-    const uint64_t *words       # the tests of all entries, bucket and listed
+    Blocks blocks
+    Postings blocked            # entries only
+    const uint64_t *words       # the tests of all entries, bucket, listed and blocked
     uint32_t word_count
     const uint32_t *always
     uint32_t always_count
     Groups groups
     uint64_t bytes              # of the arrays that most lookups read
-    const uint8_t *removed      # bits: bucket singles, bucket entries, listed singles, listed entries; or NULL
+    const uint8_t *removed      # bits: bucket singles, bucket entries, listed singles, listed entries, blocked entries, always; or NULL
 
 cdef int open_view(View *view, Symbols symbols, dict arrays) except -1
 cdef void close_view(View *view) noexcept
@@ -123,6 +128,11 @@ cdef inline bint is_equality(uint64_t word) noexcept nogil:
 cdef inline uint8_t mark_of(uint64_t word) noexcept nogil:
     """Return the mark of a word."""
     return <uint8_t> ((word * MIX) >> 56)
+
+cdef inline uint64_t first_blocked(const View *view) noexcept nogil:
+    """Return the number of the first blocked posting: those of buckets and lists come before."""
+    return (<uint64_t> view.bucket.target_count + view.bucket.entry_count + view.listed.target_count
+            + view.listed.entry_count)
 
 cdef inline bint is_removed(const View *view, uint64_t posting) noexcept nogil:
     return (view.removed[posting >> 3] >> (posting & 7)) & 1

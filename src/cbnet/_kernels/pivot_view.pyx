@@ -4,23 +4,29 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
 from cbnet._kernels.arrays cimport compare_words, empty, pointer
+from cbnet._kernels.block_view cimport *
 from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.message_encoding cimport NUMBER, STRING, Attribute
 from cbnet._kernels.constant_pool cimport number_place, text_at, text_place
+from cbnet._kernels.intrinsics cimport trailing_zeros
 from cbnet._kernels.symbol_table cimport find_symbol
 from cbnet._kernels.tag_sets cimport open_groups, owned_by
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.text_patterns cimport close_patterns, open_patterns
 from cbnet._kernels.word_test cimport close_constants, member_of, open_constants
 
-cdef int _open_postings(Postings *postings, dict arrays, str name) except -1:
-    cdef Py_ssize_t targets = len(arrays[f"{name}_targets"])
-    cdef Py_ssize_t entries = len(arrays[f"{name}_entries"])
-    postings.targets = <const uint32_t *> pointer(arrays, f"{name}_targets", 4, 0)
-    postings.target_count = <uint32_t> targets
+cdef int _open_entries(Postings *postings, dict arrays, str name) except -1:
     postings.entries = <const Entry *> pointer(arrays, f"{name}_entries", sizeof(Entry), 1)
-    postings.entry_count = <uint32_t> entries - 1
+    postings.entry_count = <uint32_t> len(arrays[f"{name}_entries"]) - 1
+    return 0
+
+
+cdef int _open_postings(Postings *postings, dict arrays, str name) except -1:
+    cdef Py_ssize_t entries = len(arrays[f"{name}_entries"])
+    _open_entries(postings, arrays, name)
+    postings.targets = <const uint32_t *> pointer(arrays, f"{name}_targets", 4, 0)
+    postings.target_count = <uint32_t> len(arrays[f"{name}_targets"])
     postings.marks = <const uint8_t *> pointer(arrays, f"{name}_marks", 1, entries - 1)
     return 0
 
@@ -50,6 +56,9 @@ cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
     _open_postings(&view.listed, arrays, "listed")
     view.single_bounds = <const uint32_t *> pointer(arrays, "single_bounds", 4, view.listed.target_count)
     view.entry_bounds = <const uint32_t *> pointer(arrays, "entry_bounds", 4, view.listed.entry_count)
+    open_blocks(&view.blocks, arrays, view.names)
+    _open_entries(&view.blocked, arrays, "blocked")
+    view.blocked.targets, view.blocked.target_count, view.blocked.marks = NULL, 0, NULL
     view.words = <const uint64_t *> pointer(arrays, "words", 8, 0)
     view.word_count = <uint32_t> len(arrays["words"])
     view.always = <const uint32_t *> pointer(arrays, "always", 4, 0)
@@ -209,7 +218,7 @@ cdef Py_ssize_t encode_tests(const View *view, Symbols symbols, frozenset tests,
 cdef int64_t find_filter(const View *view, const uint64_t *words, Py_ssize_t count, uint32_t target) noexcept nogil:
     """Return the number of the posting that files these words for a target and is not removed, or -1.
 
-    Postings are numbered: bucket singles, bucket entries, listed singles, listed entries, always.
+    Postings are numbered: bucket singles, bucket entries, listed singles, listed entries, blocked entries, always.
     """
     cdef Py_ssize_t i
     cdef int64_t found
@@ -219,16 +228,16 @@ cdef int64_t find_filter(const View *view, const uint64_t *words, Py_ssize_t cou
         found = _find_under(view, words, count, i, target)
         if found >= 0:
             return found
-    return -1
+    return _find_in_blocks(view, words, count, target) if view.blocks.count else -1
 
 
 cdef bint _is_entry(const View *view, const Entry *entry, const uint64_t *words, Py_ssize_t count, Py_ssize_t pivot, uint32_t target) noexcept nogil:
-    """Return whether an entry under the pivot is the filter of these words, for this target."""
+    """Return whether an entry is the filter of these words, for this target; all are its tests but words[pivot], if any."""
     cdef uint32_t test, test_end = min((entry + 1).tests, view.word_count)
     cdef uint32_t owned_count
     cdef const uint32_t *owned
     cdef Py_ssize_t i
-    if <Py_ssize_t> test_end - entry.tests != count - 1:
+    if <Py_ssize_t> test_end - entry.tests != count - (pivot < count):
         return False
     for test in range(entry.tests, test_end):
         i = 0
@@ -316,10 +325,57 @@ cdef int64_t _find_under(const View *view, const uint64_t *words, Py_ssize_t cou
 
 
 cdef int64_t _find_always(const View *view, uint32_t target) noexcept nogil:
-    cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
+    cdef uint64_t before = first_blocked(view) + view.blocked.entry_count
     cdef uint32_t i
-    before += <uint64_t> view.listed.target_count + view.listed.entry_count
     for i in range(view.always_count):
         if view.always[i] == target and (view.removed == NULL or not is_removed(view, before + i)):
             return before + i
+    return -1
+
+
+cdef enum:
+    MAX_INTERVALS = 64  # a filter with more words is in no block
+
+
+cdef int64_t _find_in_blocks(const View *view, const uint64_t *words, Py_ssize_t count, uint32_t target) noexcept nogil:
+    """Return the number of the filter's posting in a block, or -1."""
+    cdef const Blocks *blocks = &view.blocks
+    cdef Interval intervals[MAX_INTERVALS]
+    cdef uint32_t i, total, block, dimension, middle
+    cdef int64_t found
+    if count > MAX_INTERVALS:
+        return -1
+    total = intervals_of(words, <uint32_t> count, intervals)
+    for i in range(total):
+        dimension = dimension_of(blocks, intervals[i].key) if intervals[i].key >> 1 < view.names else NONE
+        if dimension == NONE:
+            continue
+        middle = middle_of(blocks.bounds + dimension * (CELLS - 1), intervals[i].low, intervals[i].high)
+        for block in range(blocks.firsts[dimension], min(blocks.firsts[dimension + 1], blocks.count)):
+            if (blocks.lows[block] <= intervals[i].low and intervals[i].high <= blocks.highs[block]
+                    and blocks.blocks[block].middle <= middle <= blocks.blocks[block].last_middle):
+                found = _find_in_block(view, block, intervals, total, words, count, target)
+                if found >= 0:
+                    return found
+    return -1
+
+
+cdef int64_t _find_in_block(const View *view, uint32_t block, const Interval *intervals, uint32_t total,
+                            const uint64_t *words, Py_ssize_t count, uint32_t target) noexcept nogil:
+    cdef uint64_t survivors[ROW_WORDS]
+    cdef uint64_t bits, number
+    cdef uint32_t word, entry
+    cdef uint32_t end = min(view.blocks.blocks[block + 1].entries, view.blocked.entry_count)
+    survivors_like(&view.blocks, block, intervals, total, survivors)
+    for word in range(ROW_WORDS):
+        bits = survivors[word]
+        while bits:
+            entry = view.blocks.blocks[block].entries + 64 * word + trailing_zeros(bits)
+            bits &= bits - 1
+            if entry >= end:
+                return -1
+            number = first_blocked(view) + entry
+            if view.removed == NULL or not is_removed(view, number):
+                if _is_entry(view, view.blocked.entries + entry, words, count, count, target):
+                    return number
     return -1

@@ -112,13 +112,13 @@ class Level:
         """Return the other targets of a shared posting."""
         if not len(self.compiled.arrays["group_targets"]):
             return []
-        singles, entries, listed, listed_entries, _ = self.compiled.index.postings()
-        if singles <= posting < singles + entries:
-            owner = self.compiled.arrays["bucket_entries"]["target"][posting - singles]
-        elif singles + entries + listed <= posting < singles + entries + listed + listed_entries:
-            owner = self.compiled.arrays["listed_entries"]["target"][posting - singles - entries - listed]
-        else:
+        kinds = (None, "bucket_entries", None, "listed_entries", "blocked_entries", None)
+        ends = np.cumsum(self.compiled.index.postings())
+        kind = int(np.searchsorted(ends, posting, "right"))
+        if (name := kinds[kind]) is None:
             return []
+        entries = self.compiled.arrays[name]
+        owner = entries["target"][posting - ends[kind - 1]]
         if owner < GROUP:
             return []
         return [int(other) for other in members_of(owner, self.compiled.arrays) if other != target]

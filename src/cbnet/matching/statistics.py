@@ -33,6 +33,7 @@ _PARTS = {
     "prefixes, suffixes, substrings": ("prefix_", "suffix_", "substring_"),
     "filters under hashed pivots": ("slots", "bucket_"),
     "filters under ordered pivots": ("list_", "listed_", "single_bounds", "entry_bounds"),
+    "filters with ranges, in blocks": ("block",),
     "other constraints of filters": ("words",),
     "rules that share filters": ("group_",),
     "descriptors under their rarest tags": ("set_",),

@@ -1,4 +1,4 @@
-"""The pivot engine: a filter is filed under the constraint that holds least often.
+"""The pivot engine: a filter is filed under the constraint that holds least often, or in a block of similar ranges.
 
 When a message satisfies that constraint, its pivot, the rest of the filter is checked at once: first a
 mask of the names that it needs, which rejects most candidates, then its other words. So the work is
@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from cbnet._kernels import constant_pool as pools
 from cbnet._kernels import pivot_build, word_rows
 from cbnet.errors import LimitError
+from cbnet.matching.engines import blocks
 from cbnet.matching.engines.owners import by_target, owned_filters
-from cbnet.matching.engines.pivot_cost import likelihoods
+from cbnet.matching.engines.pivot_cost import likelihoods, presence_of
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test, operands_of, symbols_of, tests_of
 from cbnet.matching.storage.columns import Array, Columns, Texts, constant_arrays, lengths_of, offsets_of, run_items
 from cbnet.matching.storage.value_sets import member_index
@@ -47,12 +48,23 @@ def build(
     report("finding equal filters")
     rows, targets, groups = owned_filters(columns, np.flatnonzero(lengths_of(columns.offsets) > 1))
     report("filing every filter under its pivot")
-    return {**groups, **_filed(columns, costs, rows, targets), **_constants(columns)}
+    presence, scale = presence_of(columns, sample)
+    is_blocked, pivots = blocks.choose_blocked(columns, costs, rows, presence, scale)
+    blocked, owners = rows[is_blocked], targets[is_blocked]
+    order, block_arrays = blocks.build(columns, costs, blocked, pivots, presence, scale)
+    filed = _filed(columns, costs, (rows[~is_blocked], targets[~is_blocked]), (blocked[order], owners[order]))
+    return {**groups, **filed, **block_arrays, **_constants(columns)}
 
 
-def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[str, Array]:
-    """Return the postings: targets of empty filters, singles, and entries with their tests."""
+def _filed(
+    columns: Columns, costs: Array, pivoted: tuple[Array, Array], blocked: tuple[Array, Array]
+) -> dict[str, Array]:
+    """Return the postings: targets of empty filters, singles, and entries with their tests.
+
+    pivoted, blocked: rows and targets of the entries with a pivot word, and of those in blocks.
+    """
     words, offsets = columns.words, columns.offsets
+    rows, targets = pivoted
     lengths = lengths_of(offsets)
     single_rows = np.flatnonzero(lengths == 1)
     single_words, single_targets = _distinct(words[offsets[single_rows]], columns.targets[single_rows])
@@ -61,7 +73,7 @@ def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[
     entry_words = words[pivots]
     arrays = {
         "always": np.unique(columns.targets[lengths == 0]),
-        "words": np.empty(int((lengths[rows] - 1).sum()), np.uint64),
+        "words": np.empty(int((lengths[rows] - 1).sum() + lengths[blocked[0]].sum()), np.uint64),
     }
     used = 0
     for name, listed in (("bucket", False), ("listed", True)):
@@ -90,6 +102,9 @@ def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[
             f"{name}_marks": marks[chosen],
             **offsets_of,
         }
+    arrays["blocked_entries"] = entries = np.empty(len(blocked[0]) + 1, ENTRY)
+    no_pivots = np.full(len(blocked[0]), -1)
+    pivot_build.fill_entries(words, costs, offsets, blocked[0], no_pivots, blocked[1], entries, arrays["words"], used)
     members = member_index(np.concatenate([single_words, entry_words]), columns.sets)
     return arrays | members | _used_tests(columns, single_words, entry_words)
 
@@ -194,6 +209,8 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array, Array]:
         pieces.append((arrays[f"{name}_targets"], np.ones(len(single_words), np.int64), single_words, numbers))
         pieces.append(_entry_filters(arrays, entries, entry_words, before + len(single_words)))
         before += len(single_words) + len(entry_words)
+    pieces.append(_entry_filters(arrays, arrays["blocked_entries"], None, before))
+    before += len(arrays["blocked_entries"]) - 1
     pieces.append((always, np.zeros(len(always), np.int64), np.empty(0, np.uint64), before + np.arange(len(always))))
     targets, lengths, words, numbers = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     offsets = offsets_of(lengths)
@@ -226,12 +243,18 @@ def _listed_words(arrays: dict[str, Array]) -> list[Array]:
 
 
 def _entry_filters(
-    arrays: dict[str, Array], entries: Array, pivots: Array, before: int
+    arrays: dict[str, Array], entries: Array, pivots: Array | None, before: int
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the filters of entries, one for each target, and their postings, counted from `before`."""
+    """Return the filters of entries, one for each target, and their postings, counted from `before`.
+
+    pivots: a word of each that is not among its tests, if there is one.
+    """
     lengths = lengths_of(entries["tests"])
     which, targets = by_target(entries["target"][:-1], arrays)
     length = lengths[which]
+    if pivots is None:
+        words = arrays["words"][run_items(entries["tests"][:-1][which], length)[1]]
+        return targets, length, words, before + which
     first = offsets_of(length + 1)
     words = np.empty(first[-1], np.uint64)
     words[first[:-1]] = pivots[which]

@@ -20,6 +20,7 @@ from cbnet.matching.storage.value_sets import expand_sets
 
 # test -> type of value: 0 none or any, 1 bool, 2 number, 3 string
 _KIND = np.array([0, 0, 1, *[2] * 6, *[3] * 9, *[0] * 4], np.uint64)
+_NUMBER = 2
 _NEVER = 1e30  # the cost of a condition: it is no pivot, and tested last
 _NULLS = 0.1  # values of an attribute that are null
 
@@ -42,12 +43,27 @@ def likelihoods(columns: Columns, sample: Sequence[Mapping[str, Any]] = ()) -> A
     same, below = counts[index], (before - before[first])[index]
     likely = _chance(columns, test, words, same / of_kind, below / of_kind) * of_kind / max(1, len(words))
     if sample:
-        likely = likely * _correction(columns, symbols_of(words), sample)
+        likely = likely * _correction(columns, sample)[symbols_of(words)]
     return np.where(test == Test.CONDITION, _NEVER, likely).astype(np.float32)
 
 
-def _correction(columns: Columns, symbol: Array, sample: Sequence[Mapping[str, Any]]) -> Array:
-    """Return for each constraint the frequency of its name in the sample over that in the table."""
+def presence_of(columns: Columns, sample: Sequence[Mapping[str, Any]] = ()) -> tuple[Array, float]:
+    """Return how often a message has a value of each name and type, as estimated for `likelihoods`, and a factor.
+
+    presence: float32[2 · names], numbers and strings of a name in turn. The factor makes a probability of it, and of
+    likelihoods: without a sample, a name is assumed to be in as many messages as filters.
+    """
+    kind = _KIND[tests_of(columns.words)].astype(np.int64)
+    is_value = kind >= _NUMBER
+    keys = 2 * symbols_of(columns.words[is_value]) + kind[is_value] - _NUMBER
+    share = np.bincount(keys, minlength=2 * columns.names) / max(1, len(columns.words))
+    if sample:
+        return (share * np.repeat(_correction(columns, sample)[: columns.names], 2)).astype(np.float32), 1.0
+    return share.astype(np.float32), len(columns.words) / max(1, len(columns))
+
+
+def _correction(columns: Columns, sample: Sequence[Mapping[str, Any]]) -> Array:
+    """Return for each symbol its frequency in the sample over that in the table."""
     seen: Counter[tuple[str, bool]] = Counter()
     for members in sample:
         message = Message.of(members)
@@ -55,8 +71,9 @@ def _correction(columns: Columns, symbol: Array, sample: Sequence[Mapping[str, A
         seen.update((tag, True) for tag in message.tags)
     symbols = [(columns.symbols[symbol], symbol >= columns.names) for symbol in range(len(columns.symbols))]
     in_sample = np.array([seen[text] + 0.5 for text in symbols]) / len(sample)
-    in_table = np.bincount(symbol, minlength=len(symbols)) / max(1, len(symbol))
-    return (in_sample / np.maximum(in_table, 1e-12))[symbol]
+    in_table = np.bincount(symbols_of(columns.words), minlength=len(symbols)) / max(1, len(columns.words))
+    correction: Array = in_sample / np.maximum(in_table, 1e-12)
+    return correction
 
 
 def _chance(columns: Columns, test: Array, words: Array, equal: Array, below: Array) -> Array:

@@ -29,7 +29,7 @@ from cbnet.files import unreadable, unwritable
 from cbnet.matching.storage.columns import Array
 
 MAGIC = b"CBNETTBL"
-VERSION = 2
+VERSION = 3
 _START = struct.Struct("<8sIII")
 _ALIGNMENT = 64
 _MAX_HEADER = 1 << 24

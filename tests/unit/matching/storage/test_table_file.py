@@ -5,6 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 from support.damaged_files import flipped_bits
+from support.forced_blocks import forced_blocks
 
 from cbnet import Table
 from cbnet.errors import TableFileError
@@ -30,10 +31,15 @@ MESSAGES = [
 ]  # fmt: skip
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=[*ENGINES, "blocks"])
 def path(tmp_path, request):
     path = tmp_path / "table.cbt"
-    Table.build(PREDICATES, engine=request.param).save(path)
+    if request.param != "blocks":
+        Table.build(PREDICATES, engine=request.param).save(path)
+    else:
+        with forced_blocks(1):
+            Table.build(PREDICATES).save(path)
+        assert len(open_table_file(path).arrays["block_lows"]) > 0
     return path
 
 
@@ -65,8 +71,8 @@ def test_an_unwritable_table_is_an_error(tmp_path):
     [
         (b"", "not a compiled table"),
         (b"[rules]\n" * 9, "not a compiled table"),
-        (MAGIC + b"\3\0\0\0" + bytes(100), "version 3, but this cbnet reads version 2"),
-        (MAGIC + b"\2\0\0\0" + b"\xff" * 100, "header is incomplete"),
+        (MAGIC + b"\4\0\0\0" + bytes(100), "version 4, but this cbnet reads version 3"),
+        (MAGIC + b"\3\0\0\0" + b"\xff" * 100, "header is incomplete"),
     ],
 )
 def test_foreign_and_newer_files_are_refused(tmp_path, content, problem):
