@@ -192,17 +192,6 @@ class DurablePlan:
 
 
 @dataclass(frozen=True)
-class ClientsPlan:
-    """Measure a client that publishes or receives, alone against a peer with encoded frames; check the messages.
-
-    Example: cbnet bench clients --messages 1000000
-    """
-
-    messages: int = option(200_000, "M", "Messages in a round.", least=1)
-    rounds: int = option(3, "N", _BEST_ROUND, least=1)
-
-
-@dataclass(frozen=True)
 class AnnouncementsPlan:
     """Subscribe at every router at once, wait for all confirmations, and check deliveries.
 

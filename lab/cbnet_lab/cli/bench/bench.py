@@ -25,7 +25,6 @@ bench = command_group(
     router=plan_command(plans.RouterPlan, f"{_BENCH}.router.comparison"),
     http=plan_command(fault_plans.HttpPlan, f"{_FAULTS}.http_trial"),
     durable=plan_command(plans.DurablePlan, f"{_BENCH}.acknowledged_publishing"),
-    clients=plan_command(plans.ClientsPlan, f"{_BENCH}.client_speed"),
     churn=plan_command(fault_plans.ChurnPlan, f"{_FAULTS}.churn"),
     attacks=plan_command(fault_plans.AttacksPlan, f"{_FAULTS}.attacks.trial"),
     announcements=plan_command(plans.AnnouncementsPlan, f"{_BENCH}.network.announcements"),

@@ -94,7 +94,6 @@ class ReplacedHops(Unicast):
 
 
 _UNICASTS = {kind.name: kind for kind in (ShortestPaths, OneTree)}
-UNICASTS = tuple(_UNICASTS)
 
 
 def unicast(name: str, network: Network) -> Unicast:
