@@ -223,3 +223,25 @@ def test_no_text_takes_long(text):
     with contextlib.suppress(InputError):
         parse(text, dialect="cesql")
     assert time.process_time() - start < 15
+
+
+letters = st.text("ab% \u00a0", max_size=4)
+places = st.integers(-4, 5)
+STRING_FUNCTIONS = [
+    "TRIM({})", "LEFT({}, {p})", "RIGHT({}, {p})", "SUBSTRING({}, {p})", "SUBSTRING({}, {p}, {q})", "CONCAT({}, {})",
+    "CONCAT('a', {}, 'b')", "CONCAT_WS('a', {}, 'b', {})",
+]  # fmt: skip
+
+
+@given(st.sampled_from(STRING_FUNCTIONS), places, places, letters, st.lists(letters, min_size=1, max_size=2), st.data())
+def test_string_functions_of_attributes_are_those_of_constants(function, p, q, subject, texts, data):
+    values = ", ".join(f"'{text}'" for text in texts)
+    test = data.draw(st.sampled_from([f"= '{texts[0]}'", f"!= '{texts[0]}'", f"IN ({values})", f"NOT IN ({values})"]))
+    name = data.draw(st.sampled_from(["subject", "kind"]))
+    form = data.draw(st.sampled_from(["{}", "NOT ({})", "({}) = true"]))
+    of_attribute = form.format(function.format(name, name, p=p, q=q) + " " + test)
+    of_constant = form.format(function.format(f"'{subject}'", f"'{subject}'", p=p, q=q) + " " + test)
+    predicate = parse(of_attribute, dialect="cesql")
+    check_forms(predicate)
+    assert predicate.matches({name: subject}) == parse(of_constant, dialect="cesql").matches({})
+    assert not predicate.matches({})

@@ -7,18 +7,34 @@ A name is an attribute of the event. Only the event tells its type, so values ar
     attempt = '3'               attempt in (3, "3")
     paid AND NOT deleted        bool(paid) = true and bool(deleted) != true
 
-Refused: functions that build strings, unless their arguments are constants.
+Refused: functions that build strings, unless their arguments are constants or they are compared with constants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import islice
 
-from cbnet.language.condition import Comparison, Like, Membership, Outcome, Presence, operands_of, outcome
+from cbnet.language.condition import Comparison, Like, Membership, Outcome, Presence, RegexTest, operands_of, outcome
 from cbnet.language.constraint import ORDERING, Op, value_set
-from cbnet.language.dialects.cesql_operands import OperandTranslator, Variant, cast, has_value
+from cbnet.language.dialects.cesql_operands import (
+    EVENT_FUNCTIONS,
+    OperandTranslator,
+    Variant,
+    cast,
+    constant,
+    has_value,
+    is_space,
+)
 from cbnet.language.dialects.cesql_reader import CONDITIONS, NEGATED, CesqlReader
+from cbnet.language.dialects.cesql_strings import (
+    JOINS,
+    PARTS,
+    part_pattern,
+    splits,
+    trimmed_regex,
+)
 from cbnet.language.dialects.cesql_truth import (
     Truth,
     all_of,
@@ -33,7 +49,8 @@ from cbnet.language.dialects.event_attributes import exists, has_text, text_is_l
 from cbnet.language.dialects.sql_reader import Node
 from cbnet.language.expression import Attribute, Constant
 from cbnet.language.formula import FALSE, TRUE, Formula, Not
-from cbnet.language.like_pattern import escape_pattern, validate_pattern
+from cbnet.language.like_pattern import MAX_PATTERN, escape_pattern, validate_pattern
+from cbnet.language.regex import validate_regex
 from cbnet.language.syntax.lexer import Token
 from cbnet.language.values import ValueType
 
@@ -80,6 +97,9 @@ class _Translator(OperandTranslator):
 
     def _tests(self, node: Node) -> Truth:
         """Return the condition of a comparison, LIKE or IN, for every variant of its operands."""
+        built = self._built(node)
+        if built is not None:
+            return built
         left, *others = map(self.variants, node.operands)
         if node.op.endswith("LIKE"):
             pattern = self._pattern(node.operands[1])
@@ -89,6 +109,87 @@ class _Translator(OperandTranslator):
         op = _COMPARISONS[node.op]
         pairs = self._combinations([left, *others], node.token)
         return _either([(all_of((a.guard, b.guard)), self._compared(op, a, b, node.token)) for a, b in pairs])
+
+    def _built(self, node: Node) -> Truth | None:
+        """Return a comparison of a string function of attributes with constant strings; None of any other."""
+        call, *constants = node.operands
+        if node.op in ("=", "!=", "<>") and constants[0].op in PARTS | JOINS:
+            call, constants = constants[0], [call]
+        texts = [each.value for each in constants if each.op == "literal" and isinstance(each.value, str)]
+        is_equality = node.op in ("=", "!=", "<>", "IN", "NOT IN")
+        if call.op not in PARTS | JOINS or not is_equality or len(texts) < len(constants):
+            return None
+        arguments = [self.variants(operand) for operand in call.operands]
+        if EVENT_FUNCTIONS[call.op.removesuffix("()")].types(len(arguments)) is None or all(
+            map(_is_constant, arguments)
+        ):
+            return None
+        if call.op in PARTS:
+            truths = [self._part(call, arguments, text) for text in texts]
+        else:
+            truths = [self._join(call, arguments, text) for text in texts]
+        known_truths = [truth for truth in truths if truth is not None]
+        if len(known_truths) < len(truths):
+            return None
+        true, false = any_of(each.true for each in known_truths), all_of(each.false for each in known_truths)
+        return decided(true, false, known_truths[0].after_true)
+
+    def _part(self, call: Node, arguments: Sequence[Sequence[Variant]], text: str) -> Truth | None:
+        """Return whether a part of a string is a text; None unless its place is constant."""
+        subject, *places = arguments
+        numbers = [cast(each[0], ValueType.NUMBER) if _is_constant(each) else None for each in places]
+        counts = [int(each.value or 0) for each in numbers if isinstance(each, Constant)]
+        if len(counts) < len(numbers):
+            return None
+        return _either([(each.guard, self._is_part(each, call, counts, text)) for each in subject])
+
+    def _is_part(self, variant: Variant, call: Node, numbers: Sequence[int], text: str) -> Truth:
+        expression = cast(variant, ValueType.STRING)
+        if (
+            expression is None
+            or (numbers and call.op != "SUBSTRING()" and numbers[0] < 0)
+            or min(numbers[1:], default=0) < 0
+        ):
+            return _ERROR
+        if call.op == "TRIM()":
+            if text and (is_space(text[0]) or is_space(text[-1])):
+                return decided(FALSE, has_value(expression), has_value(expression))
+            regex = self._reader.located(call.token, validate_regex, trimmed_regex(text))
+            return self._tested(RegexTest(expression, regex), call.token)
+        room = abs(numbers[0]) if call.op == "SUBSTRING()" else 0
+        if room > MAX_PATTERN:
+            raise self._reader.error_at(call.token, f"a position beyond {MAX_PATTERN:,}", "test a place before it")
+        guard = self._like(variant, "_" * room + "%", call.token).true if room else has_value(expression)
+        pattern = part_pattern(call.op, numbers, text)
+        if pattern is None:
+            return decided(FALSE, guard, guard)
+        found = self._like(variant, self._reader.located(call.token, validate_pattern, pattern), call.token)
+        return decided(found.true, all_of((guard, found.false)), guard)
+
+    def _join(self, call: Node, arguments: Sequence[Sequence[Variant]], text: str) -> Truth | None:
+        """Return whether strings joined are a text; None if one depends on a condition."""
+        if any(len(each) != 1 or each[0].guard != TRUE for each in arguments):
+            return None
+        pieces: list[str | Variant] = []
+        for (each,) in arguments:
+            piece = cast(each, ValueType.STRING)
+            pieces.append(str(piece.value) if isinstance(piece, Constant) else each)
+        if call.op == "CONCAT_WS()":
+            if not isinstance(pieces[0], str):
+                return None
+            pieces = [part for piece in pieces[1:] for part in (pieces[0], piece)][1:]
+        found = list(islice(splits(pieces, text), _MAX_ELEMENTS + 1))
+        if len(found) > _MAX_ELEMENTS:
+            problem = f"more than {_MAX_ELEMENTS} ways to divide the string among the attributes"
+            raise self._reader.error_at(call.token, problem, "compare the attributes one by one")
+        ways = [
+            [self._cast_comparison(Op.EQ, each, constant(value), ValueType.STRING, call.token) for each, value in way]
+            for way in found
+        ]
+        casts = [cast(piece, ValueType.STRING) for piece in pieces if isinstance(piece, Variant)]
+        guard = all_of(has_value(each) for each in casts if each is not None)
+        true = any_of(all_of(each.true for each in way) for way in ways)
+        return decided(true, all_of((guard, *(any_of(each.false for each in way) for way in ways))), guard)
 
     def _compared(self, op: Op, left: Variant, right: Variant, token: Token) -> Truth:
         """Return a comparison: of ints if the operator orders, else of the type of the right operand."""
@@ -159,7 +260,7 @@ class _Translator(OperandTranslator):
         expression = cast(variant, ValueType.BOOL)
         return _ERROR if expression is None else self._tested(Comparison(Op.EQ, expression, Constant(True)), token)
 
-    def _tested(self, test: Comparison | Like | Membership, token: Token) -> Truth:
+    def _tested(self, test: Comparison | Like | RegexTest | Membership, token: Token) -> Truth:
         """Return the condition of a test that is an error where it is unknown."""
         operands = operands_of(test)
         for operand in operands:

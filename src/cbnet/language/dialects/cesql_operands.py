@@ -185,9 +185,13 @@ def _substring(text: str, position: int, length: int | None = None) -> str | Non
     return text[start : None if length is None else start + length]
 
 
+def is_space(char: str) -> bool:
+    """Return whether a character is white space; Python counts four separators that Unicode does not."""
+    return char.isspace() and not "\x1c" <= char <= "\x1f"
+
+
 def _trim(text: str) -> str:
-    # str.strip also removes the separators U+001C to U+001F, which are not white space in Unicode.
-    kept = [index for index, char in enumerate(text) if not char.isspace() or "\x1c" <= char <= "\x1f"]
+    kept = [index for index, char in enumerate(text) if not is_space(char)]
     return text[kept[0] : kept[-1] + 1] if kept else ""
 
 

@@ -21,13 +21,13 @@ from functools import cached_property
 from typing import TypeAlias
 
 from cbnet.errors import LimitError
-from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Presence, TagTest
+from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Presence, RegexTest, TagTest
 from cbnet.language.constraint import Op
 from cbnet.language.expression import Attribute, Constant, Expression, parts_of
 from cbnet.language.formula import FALSE, TRUE, AllOf, AnyOf, Formula, Not
 
 _MAX_GUARDS = 100_000  # formulas repeated in the alternatives of a chain
-_TESTS = (Comparison, Like, Membership, Presence, AddressTest, TagTest)
+_TESTS = (Comparison, Like, RegexTest, Membership, Presence, AddressTest, TagTest)
 _Maker: TypeAlias = Callable[[], Formula]
 
 
@@ -156,7 +156,7 @@ def _needed(literal: Formula) -> Iterator[Expression]:
         yield from _inside(guarded)
     elif isinstance(test, Comparison):
         yield from (test.left, *_inside(test.left), test.right, *_inside(test.right))
-    elif isinstance(test, Like | Membership):
+    elif isinstance(test, Like | RegexTest | Membership):
         yield from (test.operand, *_inside(test.operand))
 
 
