@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from cbnet.matching.column_check import FrameCheck
     from cbnet.matching.compiled_table import CompiledTable
+    from cbnet.matching.files.matched_files import FileMatch
 
 Key = TypeVar("Key", bound=RuleName)
 Report = Callable[[str], None]
@@ -173,6 +174,26 @@ class Table(Generic[Key]):
             parts = match_rows(self._compiled, rows.batches, threads=threads)
             chunks = [rule_lists(names, part.offsets, part.targets) for part in parts]
         return pa.chunked_array(chunks, pa.list_(names.type))
+
+    def match_files(
+        self,
+        files: str | Path | Sequence[str | Path],
+        *,
+        types: Mapping[str, str] | None = None,
+        threads: int = 1,
+        strict: bool = False,
+    ) -> Iterator[FileMatch[Key]]:
+        """Yield the rules of each message of files, or patterns of their names, as `cbnet match` reads them.
+
+        JSON Lines, Parquet, CSV and Arrow; CSV and JSON Lines also as .gz, .bz2 and .zst. An invalid message has an
+        error in place of rules.
+        types: of columns of CSV (int, float, bool, string), and of the others as `all`.
+        strict: as of `match_frame`.
+        """
+        from cbnet.matching.files.matched_files import match_files
+
+        names = [files] if isinstance(files, str | Path) else files
+        return match_files(self._compiled, [*map(str, names)], types or {}, threads=threads, strict=strict)
 
     def explain(self, message: Message | Mapping[str, Any], name: Key) -> Explanation:
         """Return why the message matches a rule, or which constraints it fails."""

@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
 
 from cbnet.cli.console import print_note
 from cbnet.cli.options import DIALECT, JSON, RULES, STRICT, argument, flag, key_values, option, output_option
 from cbnet.errors import InputError
-from cbnet.files import unreadable
 from cbnet.processors import available_processors
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
     from cbnet.matching.files.file_matching import FileMatcher, MatchedMessages, Rows, RuleNames
     from cbnet.matching.files.output_files import MatchSink
     from cbnet.matching.files.rule_files import RuleFile
-
-Read: TypeAlias = Callable[[int], bytes]
 
 _MAX_THREADS = 8
 
@@ -86,6 +82,7 @@ def match(
 
     Example: cbnet match --rules rules.toml trades.parquet -o tagged.parquet
     """
+    from cbnet.matching.files.compressed_files import expand_patterns
     from cbnet.matching.files.rule_files import open_rule_file
 
     options.check()
@@ -93,18 +90,7 @@ def match(
     if types and "-" in messages:
         raise InputError("only the columns of a CSV file have types to state", file="standard input")
     inputs = _Inputs(table, key_values("--types", types), strict=strict)
-    _match(table, _files(messages), options, inputs, json)
-
-
-def _files(messages: Sequence[str]) -> list[str]:
-    """Return message files, each once, with those that match a pattern in its place."""
-    found = [
-        [name]
-        if name == "-" or Path(name).exists()
-        else sorted(file for file in glob(name, recursive=True) if not Path(file).is_dir())  # noqa: PTH207
-        for name in messages
-    ]
-    return [*dict.fromkeys(file for name, files in zip(messages, found, strict=True) for file in files or [name])]
+    _match(table, expand_patterns(messages), options, inputs, json)
 
 
 class _Inputs:
@@ -204,22 +190,14 @@ def _groups(
 ) -> Iterator[MatchedMessages]:
     """Yield the messages of a file, with a progress bar on a terminal, or of standard input."""
     if messages == "-":
-        yield from matcher.match_lines(_checked(_standard_input(), "standard input"), "standard input")
+        from cbnet.matching.files.compressed_files import checked_read
+
+        yield from matcher.match_lines(checked_read(_standard_input(), "standard input"), "standard input")
         return
     is_printed = options.output is None and options.split is None
     with _progress(is_shown=not (is_printed and sys.stdout.isatty())) as show:
-        if file is not None:
-            for matched in matcher.match_columns(file, only_used=is_printed and not options.events):
-                yield matched
-                show(file.position, file.size)
-            return
-        from cbnet.matching.files.compressed_files import content_of
-
-        with _file(messages) as lines:
-            size, content = Path(messages).stat().st_size, content_of(lines, Path(messages))
-            for matched in matcher.match_lines(_checked(content.read, messages), messages):
-                yield matched
-                show(lines.tell(), size)
+        only_used = is_printed and not options.events
+        yield from matcher.match_file(Path(messages), file, only_used=only_used, progress=show)
 
 
 @contextmanager
@@ -235,29 +213,10 @@ def _progress(*, is_shown: bool) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _standard_input() -> Read:
+def _standard_input() -> Callable[[int], bytes]:
     """Return a function that reads up to a number of bytes, and does not block while some are available."""
     if sys.stdin is None:
         raise InputError("there is no standard input", hint="give a message file")
     if sys.stdin.isatty():
         print_note("reading messages from the terminal, one JSON object per line; end with Ctrl-D")
     return cast("BufferedReader", sys.stdin.buffer).read1
-
-
-def _checked(read: Read, source: str) -> Read:
-    """Return `read` with errors that name the source."""
-
-    def checked(count: int) -> bytes:
-        try:
-            return read(count)
-        except OSError as error:
-            raise unreadable(source, error) from None
-
-    return checked
-
-
-def _file(name: str) -> BufferedReader:
-    try:
-        return Path(name).open("rb")
-    except OSError as error:
-        raise unreadable(name, error) from None

@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
@@ -26,6 +27,7 @@ from cbnet.errors import InputError
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.columnar_files import ColumnarFile
+from cbnet.matching.files.compressed_files import checked_read, content_of, open_file
 from cbnet.matching.files.message_files import EncodedLines, read_encoded
 from cbnet.matching.row_matching import in_order, match_rows, rule_lists
 from cbnet.matching.storage.arrow_leaves import LeafReader
@@ -157,6 +159,26 @@ class FileMatcher:
 
     compiled: CompiledTable
     threads: int = 1
+
+    def match_file(
+        self,
+        path: Path,
+        file: ColumnarFile | None,
+        *,
+        only_used: bool = False,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Iterator[MatchedMessages]:
+        """Yield the messages of a file; file: it, if it has columns. `progress` receives what is done, and all."""
+        if file is not None:
+            for matched in self.match_columns(file, only_used=only_used):
+                yield matched
+                progress(file.position, file.size)
+            return
+        with open_file(path) as lines:
+            size, content = path.stat().st_size, content_of(lines, path)
+            for matched in self.match_lines(checked_read(content.read, str(path)), str(path)):
+                yield matched
+                progress(lines.tell(), size)
 
     def match_columns(self, file: ColumnarFile, *, only_used: bool = False) -> Iterator[MatchedMessages]:
         """Yield the rows of a file; only_used: columns that no filter uses may be left out."""

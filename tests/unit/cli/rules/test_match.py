@@ -160,7 +160,7 @@ def test_a_damaged_file_is_one_error(cbnet, rules, tmp_path, name, content, prob
 
 def test_a_folder_writes_what_waits_when_it_is_too_much(cbnet, rules, write, tmp_path, monkeypatch):
     monkeypatch.setattr("cbnet.matching.files.output_files._MAX_WAITING", 100)
-    monkeypatch.setattr("cbnet.matching.row_matching._FIRST_ROWS", 8)
+    monkeypatch.setattr("cbnet.matching.row_matching.FIRST_ROWS", 8)
     monkeypatch.setattr("cbnet.matching.row_matching._MAX_ROWS", 8)
     assert cbnet("match", "--rules", rules, write(".parquet"), "--split", tmp_path / "split").code == 0
     file = pq.ParquetFile(tmp_path / "split" / "milan.parquet")
@@ -446,7 +446,7 @@ def test_a_damaged_file_is_an_error_that_names_it(cbnet, rules, write, tmp_path,
 
 def test_results_are_written_in_parts(cbnet, rules, write, tmp_path, monkeypatch):
     monkeypatch.setattr(output_files, "_PART_ROWS", 20)
-    monkeypatch.setattr("cbnet.matching.row_matching._FIRST_ROWS", 10)
+    monkeypatch.setattr("cbnet.matching.row_matching.FIRST_ROWS", 10)
     monkeypatch.setattr("cbnet.matching.row_matching._MAX_ROWS", 10)
     for suffix in (".parquet", ".csv", ".arrow", ".jsonl"):
         path = tmp_path / f"tagged{suffix}"
