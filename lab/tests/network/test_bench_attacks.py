@@ -22,7 +22,7 @@ def trial():
 @pytest.mark.parametrize("name", ATTACKS)
 def test_honest_clients_lose_nothing(trial, name):
     row = trial.run(name, SECONDS, lambda _: None)
-    assert row.broken == []
+    assert row.broken == [], row.told
     assert row.during.probes > 0
 
 

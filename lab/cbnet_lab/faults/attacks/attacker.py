@@ -14,12 +14,12 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from multiprocessing.connection import Connection
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -30,9 +30,12 @@ from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.faults.attacks.ring import ATTACKED, AttackedRing
 from cbnet_lab.faults.http_clients import WebSocketBytes
 
+if TYPE_CHECKING:
+    from cbnet_lab.faults.attacks.attacks import Attack
+
 Work = Callable[[], None]  # one step of an attack
 ENDED: Final = 30.0  # timeout for the last step of every work, in seconds
-DELAYED: Final = 60.0  # seconds for which an attack goes on that has not done the least
+DELAYED: Final = 60.0  # seconds for which an attack goes on that has not done and heard the least
 _CHECKED: Final = 0.05  # seconds between two checks of that
 _PAUSE: Final = 0.05  # seconds after a step that failed
 _MAX_TOLD = 20  # different answers
@@ -174,17 +177,17 @@ class Attacker:
         self._pipe.send((act, router))
         self._pipe.recv()
 
-    def run(self, attack: Callable[[Attacker], Sequence[Work]], least: Mapping[str, int]) -> None:
-        """Run an attack until the trial stops it, and until it has done the least; send the outcome."""
+    def run(self, attack: Attack) -> None:
+        """Run an attack until the trial stops it, and until it has done and heard the least; send the outcome."""
         try:
-            works = attack(self)
+            works = attack.run(self)
             threads = [threading.Thread(target=self._repeat, args=(work,), daemon=True) for work in works]
             for thread in threads:
                 thread.start()
             self._pipe.send("ready")
             self._pipe.recv()  # stop
             end = time.monotonic() + DELAYED
-            while any(self.outcome.did[what] < count for what, count in least.items()) and time.monotonic() < end:
+            while self._misses(attack) and time.monotonic() < end:
                 time.sleep(_CHECKED)  # a busy machine has done less in the time of the trial
             self.is_over.set()
             self._end_floods()
@@ -196,6 +199,10 @@ class Attacker:
             self._end_floods()
             self.resources.close()
         self._pipe.send(self.outcome)
+
+    def _misses(self, attack: Attack) -> bool:
+        with self._lock:
+            return any(attack.missing(self.outcome.did, self.outcome.told))
 
     def _end_floods(self) -> None:
         with self._lock:
@@ -234,6 +241,6 @@ def attack(pipe: Connection, target: AttackedRing) -> None:
     while True:
         name = pipe.recv()
         try:
-            Attacker(pipe, target, name).run(ATTACKS[name].run, ATTACKS[name].least)
+            Attacker(pipe, target, name).run(ATTACKS[name])
         except (CbnetError, OSError) as error:  # such as a router that refuses what an attack needs
             pipe.send(CbnetError(f"{name}: {error}"))

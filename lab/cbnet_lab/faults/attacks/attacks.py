@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,6 +30,14 @@ class Attack:
     def text(self) -> str:
         """The attack in words."""
         return (self.run.__doc__ or "").rstrip(".")
+
+    def missing(self, did: Mapping[str, int], told: Iterable[str]) -> Iterator[str]:
+        """Yield what an attacker must still do, and be told."""
+        for what, least in self.least.items():
+            if did.get(what, 0) < least:
+                yield f"the attacker did too little to attack anything: {did.get(what, 0):,} {what} of {least:,}"
+        if self.told and not any(re.search(self.told, answer) for answer in told):
+            yield f"no answer to the attacker contains `{self.told}`"
 
 
 ATTACKS: Final[Mapping[str, Attack]] = {

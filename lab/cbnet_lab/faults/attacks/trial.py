@@ -8,7 +8,6 @@ attacker ─────┘     memory of all routers; links that routers closed
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections import Counter
@@ -295,11 +294,7 @@ class _MemoryWatch:
 
 def broken_promises(row: AttackResult, attack: Attack, harm: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
     """Yield the broken promises that do not depend on the speed of the machine."""
-    for what, least in attack.least.items():
-        if row.did.get(what, 0) < least:
-            yield f"the attacker did too little to attack anything: {row.did.get(what, 0):,} {what} of {least:,}"
-    if attack.told and not any(re.search(attack.told, answer) for answer in row.told):
-        yield f"no answer to the attacker contains `{attack.told}`"
+    yield from attack.missing(row.did, row.told)
     for text, count in Counter(harm).items():
         yield f"{text} ({count:,} times)"
     for text, count in Counter(refused).items():

@@ -30,7 +30,8 @@ _MESSAGES = 400
 _UNMATCHED = "no receiver"  # a tag that no filter has
 _TRACED_RECEIVERS = range(3, 6)  # of the message that is traced
 _WAIT = 0.01  # seconds for the next delivery
-_SILENCE = 5.0  # seconds without a delivery, after which missing ones count as missed
+_TIMEOUT = 120.0  # seconds for routers to start, and to answer on a busy machine
+_SILENCE = 30.0  # seconds without a delivery, after which missing ones count as missed
 _SETTLE = 0.5  # seconds for spurious deliveries to arrive
 
 Published = Sequence[tuple[str, "Message"]]  # router and message
@@ -91,11 +92,11 @@ def run_small_network(folder: Path, report: StepReport = lambda _: None) -> Netw
     report(f"starting {len(plan.graph)} routers")
     began = time.monotonic()
     with ProcessNetwork.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as network:
-        network.wait(timeout=120)
+        network.wait(timeout=_TIMEOUT)
         seconds = time.monotonic() - began
         number = _message_to_trace(published, receivers)
         router, message = published[number]
-        with connect(str(network.addresses[router])) as client:
+        with connect(str(network.addresses[router]), timeout=_TIMEOUT) as client:
             trace = client.trace(message.to_dict(), is_dry=True)
         report(f"publishing {len(published)} messages")
         counts = probe_deliveries(network.addresses, published, sum(map(len, receivers)))
@@ -176,7 +177,9 @@ def probe_deliveries(
     """
     received: DeliveryCounts = Counter()
     with ExitStack() as stack:
-        clients = {name: stack.enter_context(connect(str(address))) for name, address in routers.items()}
+        clients = {
+            name: stack.enter_context(connect(str(address), timeout=_TIMEOUT)) for name, address in routers.items()
+        }
         subscriptions = {name: _initial_subscription(client, len(messages)) for name, client in clients.items()}
         for number, (router, message) in enumerate(messages):
             clients[router].publish(message, str(number).encode())

@@ -82,7 +82,7 @@ class ClientLink:
         self.reconnects = 0
         self.connection: Connection | None = None  # admitted by the router
         self.calls = ClientCalls()
-        self.problem = "no attempt was made"  # why the last connection was closed, or could not be opened
+        self.problem = "it has not answered yet"  # why the last connection was closed, or could not be opened
         self.is_held = False  # whether reading is paused because a queue of the owner is full
         self._owner = owner
         self._hello = hello
