@@ -17,7 +17,7 @@ from cbnet.network import Tls
 from cbnet.network.errors import NetworkError, NotTrusted, Refused
 from cbnet.network.security.record_signatures import new_key_pair, public_key_line
 from cbnet.network.security.tokens import new_token
-from cbnet.network.service.process_network import free_ports
+from cbnet.network.service.reserved_ports import free_ports
 from cbnet.toml_files import toml
 
 OPERATOR, TICKER = new_token("operator"), new_token("ticker")

@@ -14,7 +14,7 @@ from support.waiting import wait_until
 
 from cbnet import connect
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.network.service.process_network import free_ports
+from cbnet.network.service.reserved_ports import free_ports
 
 
 @pytest.fixture(scope="module")

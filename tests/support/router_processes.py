@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from support.waiting import wait_until
 
-from cbnet.network.service.process_network import free_ports
+from cbnet.network.service.reserved_ports import ReservedPorts
 
 
 class RouterProcess:
@@ -70,9 +70,10 @@ def running_command(*arguments, stderr=subprocess.PIPE):
 def router_processes(links, *arguments):
     """Run routers with links such as "ab bc ca"; the first of each pair dials the second."""
     names = sorted(set(links.replace(" ", "")))
-    ports = free_ports(2 * len(names))
-    port_of = dict(zip(names, ports, strict=False))
     routers = {}
+    reserved = ReservedPorts(2 * len(names))
+    ports = reserved.numbers
+    port_of = dict(zip(names, ports, strict=False))
     try:
         for name, http_port in zip(names, ports[len(names) :], strict=True):
             dialled = {b: f"127.0.0.1:{port_of[b]}" for a, *rest in links.split() for b in rest if a == name}
@@ -84,3 +85,4 @@ def router_processes(links, *arguments):
         for router in routers.values():
             router.process.kill()
             router.process.communicate()
+        reserved.close()

@@ -40,7 +40,7 @@ from cbnet.network.client.async_subscription import DurableDelivery
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import DurablePublish, DurablePublished, DurablePublishedRun
 from cbnet.network.protocol.wire import encode
-from cbnet.network.service.process_network import free_ports
+from cbnet.network.service.reserved_ports import free_ports
 from cbnet.network.transport.event_loop import run as run_async
 from cbnet_lab.bench.plans import DurablePlan, Report
 from cbnet_lab.bench.postgres_server import PostgresServer

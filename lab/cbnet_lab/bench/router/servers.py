@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.network.service.process_network import free_ports
+from cbnet.network.service.reserved_ports import ReservedPorts
 from cbnet_lab.bench.plans import Report, RouterPlan
 from cbnet_lab.bench.processes import ServerProcess, ServerSetup, nats_program, running_server
 from cbnet_lab.bench.router.generators import PROBE
@@ -194,7 +194,7 @@ def start_rivals(
         for count in case.filters(plan.filters) if kind.name == "cbnet" else [None]:
             report(f"{case.name}: starting {kind.name}" + (f", {count:,} filters" if count else ""))
             started: list[ServerProcess] = []
-            for port in free_ports(2 if case.is_transit else 1):
+            for port in stack.enter_context(ReservedPorts(2 if case.is_transit else 1)).numbers:
                 options = Options(port, certificate, started[0].port if started else None)
                 started.append(stack.enter_context(running_server(kind.setup(options), port)))
             holder = None

@@ -10,9 +10,7 @@ The processes end with this one, however it ends.
 from __future__ import annotations
 
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -29,11 +27,11 @@ from cbnet.network.client.router_status import statuses
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.tls import Tls
+from cbnet.network.service.reserved_ports import ReservedPorts
 from cbnet.network.transport.journals.journal_place import journal_place
 from cbnet.topology import Graph
 from cbnet.topology.traversal import reachable
 
-_PORTS = range(10_000, 32_000)  # below the ephemeral ports
 _TIMEOUT = 60.0  # seconds for a router to start or stop
 MAX_ROUTERS = 500  # on one machine; each uses about 20 MB
 
@@ -76,9 +74,10 @@ class ProcessNetwork:
         self.links = list(links)
         self.exit_codes: dict[str, int] = {}  # of routers that have exited
         self.pids: dict[str, int] = {}
-        chosen = free_ports((1 + http) * len(self.settings), taken=(ports or {}).values())
-        self.addresses = {name: Address("127.0.0.1", (ports or {}).get(name) or chosen.pop()) for name in self.settings}
-        self.http_addresses = {name: Address("127.0.0.1", chosen.pop()) for name in self.settings if http}
+        self._ports = ReservedPorts((1 + http) * len(self.settings), taken=(ports or {}).values())
+        chosen = iter(self._ports.numbers)
+        self.addresses = {name: Address("127.0.0.1", (ports or {}).get(name) or next(chosen)) for name in self.settings}
+        self.http_addresses = {name: Address("127.0.0.1", next(chosen)) for name in self.settings if http}
         self.relays: dict[tuple[str, str], Address] = {}  # link -> address dialled instead of the second router
         self._events: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._launcher = subprocess.Popen(
@@ -135,6 +134,7 @@ class ProcessNetwork:
         assert self._launcher.stdout is not None
         self._launcher.stdin.close()
         self._launcher.wait()
+        self._ports.close()
 
     def wait(
         self,
@@ -261,25 +261,3 @@ class ProcessNetwork:
             neighbours[a].add(b)
             neighbours[b].add(a)
         return {name: (each, len(reachable(name, links))) for name, each in neighbours.items()}
-
-
-def free_ports(count: int, taken: Iterable[int] = ()) -> list[int]:
-    """Return `count` ports that are free now; taken: ports to leave out."""
-    ports: set[int] = set()
-    unusable = set(taken)
-    generator = random.Random(os.urandom(8))
-    while len(ports) < count:
-        port = generator.choice(_PORTS)
-        if port not in ports | unusable and _is_free(port):
-            ports.add(port)
-    return list(ports)
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
