@@ -13,6 +13,7 @@ import numpy as np
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.counting import determinants, selectivity_table
+from cbnet.matching.engines.pivot import filters_by_index
 from cbnet.matching.storage.codes import TESTS, Test, symbols_of, tests_of
 from cbnet.matching.storage.columns import Array, Columns, lengths_of
 from cbnet.matching.storage.table_file import VERSION
@@ -75,6 +76,7 @@ def table_statistics(compiled: CompiledTable, size: int) -> Row:
         "bytes": size,
         "bytes_per_constraint": round(size / max(1, metadata["constraints"]), 1),
         "reduction": {"covered": covered, "repeated": repeated, "matched_against": filters - covered - repeated},
+        "indexes": _indexes(compiled),
         "distinct": _distinct(columns),
         "filter_kinds": dict(zip(_FILTER_KINDS, kinds, strict=True)),
         "filter_sizes": _filter_sizes(lengths),
@@ -85,6 +87,13 @@ def table_statistics(compiled: CompiledTable, size: int) -> Row:
         "rule_details": [{"name": rule.name, "priority": rule.priority, "metadata": rule.metadata} for rule in rules],
         "parts": _parts(compiled.arrays, size),
     }
+
+
+def _indexes(compiled: CompiledTable) -> list[Row]:
+    """Return how many filters each part of a pivot index serves, the most first; other engines have no such parts."""
+    counts = filters_by_index(compiled.arrays) if compiled.engine == "pivot" else {}
+    rows = [{"index": index, "filters": count} for index, count in counts.items() if count]
+    return sorted(rows, key=lambda row: -row["filters"])
 
 
 def _distinct(columns: Columns) -> Row:

@@ -62,6 +62,8 @@ def _grids(facts: dict[str, Any]) -> Iterator[Grid]:
     yield _counts(facts)
     parts = [(row["part"], row["bytes"]) for row in facts["parts"]]
     yield bar_grid("Size by part", "part", "bytes", parts, facts["bytes"])
+    indexes = [(row["index"], row["filters"]) for row in facts["indexes"]]
+    yield bar_grid("Filters by index", "index", "filters", indexes, facts["reduction"]["matched_against"])
     tests = [(f"{row['type']} {row['operator']}", row["constraints"]) for row in facts["tests"]]
     yield bar_grid("Types and operators", "test", "constraints", tests, constraints)
     sizes = [(row["constraints"], row["filters"]) for row in facts["filter_sizes"]]

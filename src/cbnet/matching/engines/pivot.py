@@ -27,6 +27,7 @@ ENTRY = np.dtype([("mask", "<u8"), ("tests", "<u4"), ("target", "<u4")])
 SLOT = np.dtype([("key", "<u8"), ("singles", "<u4"), ("entries", "<u4")])
 FREE = np.uint64(2**64 - 1)
 LISTS = 7  # per name, in the order of the kernel
+_KINDS_OF_ENTRIES = ("bucket", "listed", "blocked")
 _MAX_LOAD = 0.7  # of the hash table of slots
 
 # test -> its list, or -1 for a bucket; and its bound, less 2 · operand
@@ -216,6 +217,17 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array, Array]:
     offsets = offsets_of(lengths)
     word_rows.sort_rows(words, offsets)
     return targets, offsets, words, numbers
+
+
+def filters_by_index(arrays: dict[str, Array]) -> dict[str, int]:
+    """Return how many filters each part of the index serves."""
+    of = {name: len(by_target(arrays[f"{name}_entries"]["target"][:-1], arrays)[0]) for name in _KINDS_OF_ENTRIES}
+    return {
+        "values, patterns and tags": len(arrays["bucket_targets"]) + of["bucket"],
+        "bounds": len(arrays["listed_targets"]) + of["listed"],
+        "blocks of ranges": of["blocked"],
+        "none: always match": len(arrays["always"]),
+    }
 
 
 def _listed_words(arrays: dict[str, Array]) -> list[Array]:

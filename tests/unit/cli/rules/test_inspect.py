@@ -50,6 +50,15 @@ def test_inspect_counts_the_example_of_the_papers(cbnet, compiled, engine):
     assert [(row["name"], row["constraints"]) for row in said["top_names"][:2]] == [("price", 4), ("dest", 3)]
 
 
+def test_inspect_shows_which_index_serves_how_many_filters(cbnet, compiled, engine):
+    # the only constraint of a, and of b, is the pivot; c has none; d is in no block, as it is alone
+    table = compiled("[rules]\na = 'x = 1'\nb = 'y < 2'\nc = 'true'\nd = 'x = 1 and #t'\n")
+    assert inspected(cbnet, table)["indexes"] == ([
+        {"index": "values, patterns and tags", "filters": 2}, {"index": "bounds", "filters": 1},
+        {"index": "none: always match", "filters": 1},
+    ] if engine == "pivot" else [])  # fmt: skip
+
+
 def test_the_selectivity_table_is_that_of_the_paper(cbnet, compiled):
     # [2002 §4.3]: price is a determinant of I1 and I3, stock of I3, and there are no others
     said = inspected(cbnet, compiled(FIGURE_4))["determinants"]
