@@ -4,7 +4,7 @@ import datetime
 import decimal
 
 from cbnet.language import Message
-from cbnet.language.condition import Presence
+from cbnet.language.computed import plain_paths
 from cbnet.matching import reference
 
 REFUSED = "refused"
@@ -19,9 +19,8 @@ CONVERTED = (
 
 def used_names(rules):
     """Return the attributes that the filters of a table name."""
-    filters = [filter for predicate in rules.values() for filter in predicate.filters]
-    tests = (condition.test for filter in filters for condition in filter.conditions)
-    return {test.name for test in tests if isinstance(test, Presence)}.union(*(filter.names for filter in filters))
+    names = {name for predicate in rules.values() for filter in predicate.filters for name in filter.used_names}
+    return names.union(*map(plain_paths, names))
 
 
 def insert_value(source, members, value, path=""):

@@ -10,6 +10,10 @@ NAMES = ("x", "y", "s", "o", "o.x", "o.s", "os", "os.x", "os.s", "os.p.x", "os.p
 DENSE = ("x", "y", "s", "o.x", "xs")
 TAGS = ("p", "q", "r")
 NUMBERS = (-2, -1, 0, 0.5, 1, 1.5, 2, 3, 7, 10, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 1e300)
+ARRAYS = ("xs", "o.xs", "os", "os.p", "os.xs", "x", "o", "os.p.xs", "xs[0]", "os[-1].p")
+POSITIONS = ("xs[0]", "xs[-1]", "xs[1]", "os[0].x", "os[-1].s", "os[1].p[0].x", "os.p[0].x", "os.xs[0]", "o.xs[1]", "x[0]", "os[0]",
+    "xs[0][1]", "os[0][0].x")  # fmt: skip
+ITEM_NAMES = ("@", "@", "x", "s", "xs", "p.x", "xs[0]", "count(xs)", "p", "count(p (x >= 1))", "all xs (@ > 0)", "@[0]")
 STRINGS = ("", "a", "A", "ab", "aB", "b", "ba", "bab", "a%", "é", "É", "ß", "\U0010ffff", "a\0", "abcdefghij" * 3, "007", "True", "-1",
     "10.1.2.3", "10.200.0.1", "::ffff:10.1.2.3", "2001:db8::1", "10.1.2.03", "2026-11-15", "2026-11-15T01:00:00.5+01:00",
     "2026-11-14T23:59:59Z", "9999-12-31", "2026-02-30")  # fmt: skip
@@ -23,6 +27,29 @@ class RandomLanguage:
 
     def __init__(self, seed: str) -> None:
         self.random = random.Random(seed)
+        self.names = NAMES  # to choose from
+
+    def name(self) -> str:
+        """Return the name of an attribute; some are computed from arrays."""
+        if self.names is not NAMES or self.random.random() < 0.8:
+            return self.random.choice(self.names)
+        kind, array = self.random.randrange(4), self.random.choice(ARRAYS)
+        if kind < 2:
+            return self.random.choice(POSITIONS) if kind else f"count({array})"
+        return f"count({array} ({self.item_predicate()}))" if kind == 2 else f"all {array} ({self.item_predicate()})"
+
+    def item_predicate(self) -> str:
+        """Return a predicate of the items of an array."""
+        self.names = ITEM_NAMES
+        parts = [self.part(has_tags=False) for _ in range(self.random.choice((1, 1, 2)))]
+        self.names = NAMES
+        return self.random.choice((" and ", " or ")).join(parts)
+
+    def quantifier(self) -> str:
+        """Return a test of the items of an array."""
+        text = f"{self.random.choice(ARRAYS)} ({self.item_predicate()})"
+        count = f"count({text}) {self.random.choice(OPERATORS)} {self.random.randrange(3)}"
+        return self.random.choice((f"all {text}", f"not all {text}", f"none {text}", f"not none {text}", count))
 
     def scalar(self, *, has_null: bool = True) -> object:
         kind = self.random.randrange(8 if has_null else 7)
@@ -47,9 +74,11 @@ class RandomLanguage:
     def filter(self) -> str:
         return " and ".join(self.part() for _ in range(self.random.choice((1, 1, 2, 2, 3, 4))))
 
-    def part(self) -> str:
+    def part(self, *, has_tags: bool = True) -> str:
         kind = self.random.randrange(12)
-        name = self.random.choice(NAMES)
+        name = self.name()
+        if self.names is NAMES and self.random.random() < 0.08:
+            return self.quantifier()
         if kind < 4:
             return self.constraint(name)
         if kind == 4:
@@ -57,7 +86,7 @@ class RandomLanguage:
             return f"{name} {self.random.choice(('in', 'in', 'not in'))} ({values})"
         if kind == 5:
             return self.random.choice(("exists", "absent", "exists")) + f" {name}"
-        if kind == 6:
+        if kind == 6 and has_tags:
             return self.random.choice(("", "not ")) + f"#{self.random.choice(TAGS)}"
         if kind == 7:
             return f"{name} {self.random.choice(('=', '!='))} null"
@@ -70,7 +99,7 @@ class RandomLanguage:
 
     def test(self) -> str:
         kind = self.random.randrange(10)
-        left, right = self.random.choice(NAMES), self.random.choice(NAMES)
+        left, right = self.name(), self.name()
         if kind == 9:
             duration = self.random.choice(("0", "500ms", "-3d", "1s", "15m", "24h"))
             return f"time({left}) - time({right}) {self.random.choice(OPERATORS)} {duration}"
@@ -96,9 +125,12 @@ class RandomLanguage:
         return f"{left} + 1 in (1, 2, 3.5, {self.text(self.scalar())})"
 
     def arithmetic(self) -> str:
-        operands = [self.random.choice((*NAMES, "2", "0.5", "1e300")) for _ in range(self.random.choice((1, 2)))]
+        operands = [
+            self.random.choice((self.name(), self.name(), "2", "0.5", "1e300"))
+            for _ in range(self.random.choice((1, 2)))
+        ]
         ops = self.random.choices((" + ", " - ", " * ", " / ", " div ", " mod "), k=len(operands))
-        return self.random.choice(NAMES) + "".join(op + operand for op, operand in zip(ops, operands, strict=True))
+        return self.name() + "".join(op + operand for op, operand in zip(ops, operands, strict=True))
 
     def rules(self, count: int) -> dict[object, object]:
         """Return a table of predicates; a few texts that the parser refuses are left out."""

@@ -131,7 +131,8 @@ cdef class DictEncoder:
     cdef int _push_members(self, dict members) except -1:
         """Add a message from its JSON form; return 0 if a value that a filter uses is not plain and valid.
 
-        Also 0 if it has elements beside dotted keys: these may have to be merged first, see `_push_leaves`.
+        Also 0 if it has elements beside dotted keys, which may have to be merged first, or what computed attributes depend
+        on: see `_push_leaves`.
         """
         cdef PyObject *key
         cdef PyObject *value
@@ -142,6 +143,7 @@ cdef class DictEncoder:
         cdef Attribute attribute
         cdef Place place
         cdef uint32_t elements = self.batch.element_count
+        cdef bint uses_arrays = self.symbols.uses_arrays()
         if not self.batch.begin_message():
             raise MemoryError
         self.has_dotted = False
@@ -153,6 +155,8 @@ cdef class DictEncoder:
                 if self.symbols.count > self.symbols.names and not self._push_tags(<object> value):
                     return 0
                 continue
+            if uses_arrays and self.symbols.is_root(name, length):
+                return 0
             symbol = find_symbol(&self.symbols.table, name, length, False)
             if symbol >= 0 and read_value(<object> value, &attribute):
                 self._push(symbol, 0, &attribute)

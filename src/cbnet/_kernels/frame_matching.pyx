@@ -76,6 +76,9 @@ cdef class LiveMatcher:
         for memtable in self.memtables:
             if memtable.conditional:
                 return 0
+        for remainder in self.remainders:
+            if not remainder.index.reads(messages, count):
+                return 0
         self.messages = messages
         if self.matches // SAMPLE_INTERVAL != (self.matches + count) // SAMPLE_INTERVAL:
             start = thread_ns()
@@ -155,6 +158,8 @@ cdef class RightMatcher:
             return False
         if self.index is None:
             return True
+        if not self.index.reads(message, 1):
+            return False
         self.index.begin(message, 1, &self.targets, NULL)
         self.index.finish(0, NULL)
         is_allowed = has_target(&self.targets, 0)

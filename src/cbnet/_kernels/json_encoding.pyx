@@ -7,7 +7,8 @@ A text is read once, from left to right: names are looked up where they stand, a
 
 All of a text is checked: its grammar, UTF-8, halves of surrogate pairs, repeated names. But a text is *left to Python*,
 which reads it again and reports its errors, wherever that costs this kernel more than it gains: names with escapes, ints
-beyond 64 bits, floats beyond 40 characters or 10**250, more than 64 levels, more than 128 names in an object. So the
+beyond 64 bits, floats beyond 40 characters or 10**250, more than 64 levels, more than 128 names in an object, values that
+computed attributes depend on. So the
 kernel may refuse a message, but never accepts a text that Python refuses, nor reads another value.
 """
 
@@ -197,6 +198,8 @@ cdef class JsonEncoder(DictEncoder):
         self.has_dotted_top |= memchr(name.start, c".", name.length) != NULL
         if name.length == 1 and name.start[0] == c"#":
             return self._read_tags() if self.symbols.count > self.symbols.names else self._skip(1)
+        if self.symbols.uses_arrays() and self.symbols.is_root(name.start, name.length):
+            return 0
         symbol = find_hashed(&self.symbols.table, name.start, name.length, False, hash)
         if not self._is_nested():
             if symbol < 0:

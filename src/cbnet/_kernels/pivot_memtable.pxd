@@ -50,7 +50,7 @@ cdef class MemtableIndex:
     cdef uint64_t bucket_mask
     cdef uint64_t keys                      # buckets that have a key
     cdef readonly Py_ssize_t longest        # bucket so far
-    cdef readonly Py_ssize_t conditional    # filters with conditions
+    cdef readonly Py_ssize_t conditional    # filters with conditions or computed attributes
     cdef Bucket *_own_bucket(self, uint64_t key) except NULL
     cdef int _rebuild(self) except -1
     cdef uint64_t _rarest(self, const FiledFilter *filter) noexcept nogil

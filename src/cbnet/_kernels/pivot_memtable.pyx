@@ -52,6 +52,11 @@ cdef inline Bucket *_bucket(MemtableIndex index, uint64_t key) noexcept nogil:
     return index.buckets + slot
 
 
+cdef inline bint _may_be_computed(str name) noexcept:
+    """Return whether a name may be that of a computed attribute, which only Python reads; see `language.computed`."""
+    return "[" in name or name.endswith(")")
+
+
 cdef class MemtableIndex:
     """Filters with their targets, filed for matching. An item is a pair of a target and a set of tests."""
 
@@ -92,7 +97,7 @@ cdef class MemtableIndex:
         filter = self.filed + place
         filter.target = item[0]
         filter.tests = create_tests(tests, &filter.count)
-        filter.is_conditional = filter.count < <uint32_t> len(tests) and any([code == CONDITION for _, code, _ in tests])
+        filter.is_conditional = any([code == CONDITION or _may_be_computed(name) for name, code, _ in tests])
         filter.mask = 0
         for i in range(filter.count):
             filter.mask |= _mask_bit(filter.tests[i].hash)

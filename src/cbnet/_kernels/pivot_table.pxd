@@ -23,6 +23,7 @@ cdef class PivotIndex:
     cdef Attribute *leaves          # of messages of frames
     cdef uint32_t leaf_room
     cdef bint _add_targets(self, object message, TargetSet *targets, const uint8_t *removed) except -1
+    cdef bint reads(self, const FrameMessage *messages, uint32_t count) except -1
     cdef int begin(self, const FrameMessage *messages, uint32_t count, TargetSet *targets, const uint8_t *removed) except -1
     cdef int finish(self, uint32_t number, const uint8_t *removed) except -1
     cdef void _begin(self, State *states, uint32_t count, TargetSet *targets, const uint8_t *removed) noexcept

@@ -83,6 +83,19 @@ cdef class PivotIndex:
         self._finish(&self.own, removed)
         return True
 
+    cdef bint reads(self, const FrameMessage *messages, uint32_t count) except -1:
+        """Return whether no computed attribute depends on these messages; else Python must read them."""
+        cdef const ReadAttribute *attribute
+        cdef uint32_t i, n
+        if not self.symbols.uses_arrays():
+            return True
+        for i in range(count):
+            for n in range(messages[i].count):
+                attribute = messages[i].attributes + n
+                if attribute.value.kind != TAG and self.symbols.is_root(attribute.name, attribute.name_length):
+                    return False
+        return True
+
     cdef int begin(self, const FrameMessage *messages, uint32_t count, TargetSet *targets, const uint8_t *removed) except -1:
         """Look up some messages of frames, at most MESSAGES_AT_ONCE."""
         cdef const ReadAttribute *attribute

@@ -1,6 +1,6 @@
 """The symbols of names and tags; `symbol_table.pyx` draws the tables."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from cbnet._kernels.byte_strings cimport MIX, equal_bytes, hash_bytes
 
@@ -53,7 +53,8 @@ cdef inline int64_t find_symbol(const SymbolTable *table, const char *text, uint
 cdef struct Path:          # of nested objects; see `Symbols`
     uint64_t key           # hash of the path; 0: free
     uint32_t symbol        # + 1; 0: not a name
-    uint32_t is_object     # part of a longer name
+    uint16_t is_object     # part of a longer name
+    uint16_t is_root       # a key at the top of messages that some computed attribute depends on
 
 cdef inline uint64_t extended_hash(uint64_t hash, const char *text, Py_ssize_t length) noexcept nogil:
     """Return the hash of a path and a text after it, never 0; the hash of the empty path is 0."""
@@ -64,12 +65,17 @@ cdef inline uint64_t extended_hash(uint64_t hash, const char *text, Py_ssize_t l
     return hash if hash else 1
 
 cdef class Symbols:
+    cdef object __weakref__
     cdef object kept
     cdef SymbolTable table
     cdef readonly uint32_t names
     cdef readonly uint32_t count
     cdef Path *paths
     cdef uint64_t path_mask
+    cdef bint has_found_roots, has_roots, is_any_root
     cdef int _open_paths(self) except -1
     cdef int _enter_paths(self, uint32_t symbol) except -1
     cdef Path *path_slot(self, uint64_t key) except NULL
+    cdef bint uses_arrays(self) except -1
+    cdef bint is_root(self, const char *name, Py_ssize_t length) except -1
+    cdef int _enter_root(self, const char *name, Py_ssize_t length) except -1

@@ -1,6 +1,7 @@
 """The symbol of each name and tag of a table, found by its text."""
 
 from cpython.mem cimport PyMem_RawFree
+from libc.string cimport memchr, memcmp
 
 from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize, hash_bytes
 from cbnet._kernels.memory cimport zeroed
@@ -17,10 +18,15 @@ cdef class Symbols:
     `detail.user` for the name `detail.user.id`. Its hash is extended from the path of an object to that of a
     member, so the cost of a nested message does not grow with the length of its paths. It is built for the
     first nested message.
+
+    It also marks the roots of computed attributes, such as `items` of `count(items)`, `all items.parts (…)` and
+    `items[0].price`: keys at the top of messages. A message that has one is read by Python; see `matching.storage.used_leaves`.
+    More keys may be marked than are roots.
     """
 
     def __cinit__(self):
         self.paths = NULL
+        self.has_found_roots = self.has_roots = self.is_any_root = False
 
     def __dealloc__(self):
         PyMem_RawFree(self.paths)
@@ -47,6 +53,60 @@ cdef class Symbols:
         cdef const char *text = PyUnicode_AsUTF8AndSize(path, &length)
         return self.path_slot(extended_hash(0, text, length)).is_object != 0
 
+    def computed_names(self):
+        """Return the names that may be those of computed attributes."""
+        cdef uint32_t symbol, length
+        cdef const char *text
+        found = []
+        for symbol in range(min(self.table.names, self.table.count)):
+            text = symbol_text(&self.table, symbol, &length)
+            if length and (text[length - 1] == c")" or memchr(text, c"[", length) != NULL):
+                found.append(text[:length].decode(errors="replace"))
+        return found
+
+    cdef bint uses_arrays(self) except -1:
+        """Return whether there are computed attributes; find their roots."""
+        cdef uint32_t symbol, length
+        cdef const char *text
+        if self.has_found_roots:
+            return self.has_roots
+        for symbol in range(min(self.table.names, self.table.count)):
+            text = symbol_text(&self.table, symbol, &length)
+            if length and (text[length - 1] == c")" or memchr(text, c"[", length) != NULL):
+                self.has_roots = True
+                self._enter_root(text, length)
+        self.has_found_roots = True
+        return self.has_roots
+
+    cdef int _enter_root(self, const char *name, Py_ssize_t length) except -1:
+        cdef Py_ssize_t start = 0
+        cdef Py_ssize_t at
+        cdef uint64_t key
+        cdef Path *entry
+        if length > 6 and memcmp(name, b"count(", 6) == 0:
+            start = 6
+        elif length > 4 and memcmp(name, b"all ", 4) == 0:
+            start = 4
+        if start and name[start] == c"`":  # not worth reading: few names need quotes
+            self.is_any_root = True
+            return 0
+        for at in range(start, length + 1):
+            if at == length or name[at] == c"." or name[at] == c"[" or (start and (name[at] == c" " or name[at] == c")")):
+                key = extended_hash(0, name + start, at - start)
+                entry = self.path_slot(key)
+                entry.key = key
+                entry.is_root = 1
+                if at == length or name[at] != c"[":  # a key may hold brackets itself
+                    return 0
+        return 0
+
+    cdef bint is_root(self, const char *name, Py_ssize_t length) except -1:
+        """Return whether a computed attribute may depend on a key at the top of a message, given `uses_arrays`."""
+        cdef const char *dot = <const char *> memchr(name, c".", length)
+        if self.is_any_root:
+            return True
+        return self.path_slot(extended_hash(0, name, dot - name if dot != NULL else length)).is_root != 0
+
     cdef Path *path_slot(self, uint64_t key) except NULL:
         """Return the entry of a path, or a free one."""
         cdef uint64_t slot
@@ -65,7 +125,7 @@ cdef class Symbols:
         cdef uint32_t symbol, at
         for symbol in range(names):
             for at in range(table.offsets[symbol], min(<uint64_t> table.offsets[symbol + 1], table.bytes)):
-                room += 4 * (table.data[at] == c".")
+                room += 4 * (table.data[at] == c"." or table.data[at] == c"[" or table.data[at] == c")")
         while room & (room - 1):
             room += room & -room
         self.paths = <Path *> zeroed(room, sizeof(Path))

@@ -163,7 +163,16 @@ class Constraint(ValueObject):
             return f"exists {name}"
         if self.op is Op.IN:
             return f"{name} in {format_set(self.members)}"
+        if name.endswith(")") and (quantified := self._format_quantified(name)):
+            return quantified
         return f"{name} {self.op} {format_value(self.members[0])}"
+
+    def _format_quantified(self, name: str) -> str | None:
+        """Return the text of `all`, `not all` or `none`; None of other constraints."""
+        if name.startswith("all ") and isinstance(self.value, bool) and self.op is Op.EQ:
+            return name if self.value else f"not {name}"
+        is_none = name.startswith("count(") and name.endswith("))") and self.op is Op.EQ
+        return f"none {name[6:-1]}" if is_none and self.value == 0 and self.kind is ValueType.NUMBER else None
 
     def __repr__(self) -> str:
         constant = "" if self.op is Op.EXISTS else f", {self.value!r}"

@@ -14,16 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cbnet.errors import UndecidedError
-from cbnet.language.condition import Condition, TagTest
+from cbnet.language.condition import Condition, Presence, TagTest
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.message import Leaf, Message
+from cbnet.language.message import MAX_EXAMINED, Leaf, Message
 from cbnet.language.value_object import ValueObject, validate_members
 from cbnet.language.values import Value, format_tag, validate_tags
 
 if TYPE_CHECKING:
     from cbnet.language.predicate import Predicate
-
-MAX_EXAMINED = 100_000
 
 
 class Filter(ValueObject):
@@ -62,10 +60,10 @@ class Filter(ValueObject):
         message = Message.of(message)
         if not self.tags <= message.tags:
             return False
-        leaves, is_simple = message.leaves, not self.conditions
+        is_simple = not self.conditions
         for constraint in self.constraints:
-            found = leaves.get(constraint.name)
-            if found is None:
+            found = message.leaves_of(constraint.name)
+            if not found:
                 return False
             if len(found) == 1 and not found[0].element:
                 if not constraint.accepts(found[0].value):
@@ -76,8 +74,7 @@ class Filter(ValueObject):
 
     def _has_binding(self, message: Message) -> bool:
         """Return whether one binding satisfies every constraint and condition."""
-        leaves = message.leaves
-        candidates = {name: leaves.get(name, ()) for name in self.names}
+        candidates = {name: message.leaves_of(name) for name in self.names}
         for constraint in self.constraints:
             accepted = tuple(leaf for leaf in candidates[constraint.name] if constraint.accepts(leaf.value))
             if not accepted:
@@ -85,9 +82,9 @@ class Filter(ValueObject):
             candidates[constraint.name] = accepted
 
         def test(values: Mapping[str, Value]) -> bool:
-            return all(condition.holds(values, leaves, message.tags) for condition in self.conditions)
+            return all(condition.holds(values, message, message.tags) for condition in self.conditions)
 
-        return binding_exists(candidates, test)
+        return binding_exists(candidates, test, message.budget)
 
     def __and__(self, other: object) -> Filter:
         """Return the filter that matches the messages that both match with one binding."""
@@ -107,6 +104,12 @@ class Filter(ValueObject):
         return frozenset(constraint.name for constraint in self.constraints).union(
             *(condition.names for condition in self.conditions)
         )
+
+    @property
+    def used_names(self) -> frozenset[str]:
+        """The attributes that the filter tests, also for their presence."""
+        tests = (condition.test for condition in self.conditions)
+        return self.names.union(test.name for test in tests if isinstance(test, Presence))
 
     @property
     def tag_names(self) -> frozenset[str]:
@@ -161,11 +164,17 @@ def _with_implied(constraints: dict[Constraint, None], conditions: tuple[Conditi
     return tuple(merged)
 
 
-def binding_exists(candidates: Mapping[str, Sequence[Leaf]], test: Callable[[Mapping[str, Value]], bool]) -> bool:
+def binding_exists(
+    candidates: Mapping[str, Sequence[Leaf]],
+    test: Callable[[Mapping[str, Value]], bool],
+    budget: list[int] | None = None,
+) -> bool:
     """Return whether a binding passes a test; raise UndecidedError if the search takes too long.
 
     candidates: the possible values of each attribute, in the order of the message; none for an unbound one.
+    budget: how many values it may examine, together with other searches; by default MAX_EXAMINED.
     """
+    budget = [MAX_EXAMINED] if budget is None else budget
     present = (name for name, leaves in candidates.items() if leaves)
     names = sorted(present, key=lambda name: (len(candidates[name]), name))
     if not names:
@@ -175,7 +184,6 @@ def binding_exists(candidates: Mapping[str, Sequence[Leaf]], test: Callable[[Map
     indexes: dict[Any, int] = {}  # the element of each array that the bound leaves lie in
     entered: list[list[Any]] = []  # for each bound leaf, the arrays that it was the first in
     following = [0]  # for each bound attribute and the next one, the next leaf to examine
-    examined = 0
     while following:
         index = len(following) - 1
         while len(entered) > index:
@@ -186,8 +194,8 @@ def binding_exists(candidates: Mapping[str, Sequence[Leaf]], test: Callable[[Map
             continue
         leaf = candidates[names[index]][following[-1]]
         following[-1] += 1
-        examined += 1
-        if examined > MAX_EXAMINED:
+        budget[0] -= 1
+        if budget[0] < 0:
             raise UndecidedError((), (), MAX_EXAMINED)
         if any(indexes.get(array, at) != at for array, at in leaf.element):
             continue

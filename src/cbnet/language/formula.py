@@ -198,6 +198,9 @@ def _comparison(test: Comparison, accepted: Outcome) -> Constraint | Condition:
     op, left, right = test.op, test.left, test.right
     if accepted == Outcome.FALSE and op in OPPOSITE:
         op, accepted = OPPOSITE[op], Outcome.TRUE
+        is_true = isinstance(right, Constant) and right.value is True
+        if op is Op.NE and is_true and isinstance(left, Attribute) and left.name.startswith("all "):
+            op, right = Op.EQ, Constant(False)  # as tables write it: `not all items (…)`
     if isinstance(left, Constant) and op in MIRRORED:
         op, left, right = MIRRORED[op], right, left
     if accepted == Outcome.TRUE and isinstance(left, Attribute) and isinstance(right, Constant):

@@ -17,11 +17,12 @@ objects outside arrays merge, arrays of one path are joined, and an object besid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from cbnet.errors import ValueDomainError
+from cbnet.errors import UndecidedError, ValueDomainError
+from cbnet.language.computed import ITEM_NAME, Computed, Segment, computed
 from cbnet.language.value_object import ValueObject
 from cbnet.language.values import (
     RESERVED_NAME,
@@ -37,6 +38,7 @@ from cbnet.language.values import (
     validate_value,
 )
 
+MAX_EXAMINED = 100_000  # values in the search for a binding
 MAX_DEPTH = 64  # levels of nested objects and arrays
 SHOWN_PATH = 200  # characters of a path that errors show: the paths of all values are not made for them
 
@@ -44,6 +46,7 @@ SHOWN_PATH = 200  # characters of a path that errors show: the paths of all valu
 # each other directly, and an index in it.
 Element: TypeAlias = tuple[tuple[tuple[str, int], int], ...]
 _CONTAINERS = (dict, list)
+_OF_ITEM: Mapping[str, Any] = MappingProxyType({})  # the attributes of the message of an item, which has leaves only
 
 
 class Leaf(NamedTuple):
@@ -61,11 +64,14 @@ class Message(ValueObject):
     values are equal in the language: 1 equals 1.0, but not True.
     """
 
-    __slots__ = ("_leaves", "attributes", "tags")
+    __slots__ = ("_budget", "_computed", "_leaves", "_root", "attributes", "tags")
     _family = "message"
     attributes: Mapping[str, Any]  # as written: values, nested dicts and lists
     tags: frozenset[str]
+    _budget: list[int]  # how many values the searches in items of arrays may still examine
     _leaves: Mapping[str, tuple[Leaf, ...]]
+    _root: _Node
+    _computed: dict[str, tuple[Leaf, ...]]
 
     def __init__(self, attributes: Mapping[str, Any] | None = None, tags: Iterable[str] = ()) -> None:
         if not isinstance(attributes, Mapping | None):
@@ -103,9 +109,63 @@ class Message(ValueObject):
             self._set(_leaves=leaves(self.attributes))
             return self._leaves
 
+    def leaves_of(self, name: str) -> tuple[Leaf, ...]:
+        """Return the values of an attribute, computed or not, with the array elements that they lie in."""
+        found = self.leaves.get(name, ())
+        return found + self._computed_leaves(name) if name.endswith(")") or "[" in name else found
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether the message has a value of an attribute."""
+        return isinstance(name, str) and bool(self.leaves_of(name))
+
     def values(self, name: str) -> tuple[Value, ...]:
         """Return the values of an attribute, such as `detail.state`; none if it is absent."""
-        return tuple(leaf.value for leaf in self.leaves.get(name, ()))
+        return tuple(leaf.value for leaf in self.leaves_of(name))
+
+    def _computed_leaves(self, name: str) -> tuple[Leaf, ...]:
+        try:
+            known = self._computed
+        except AttributeError:
+            self._set(_computed={})
+            known = self._computed
+        if name not in known:
+            meaning = computed(name)
+            budget = getattr(self, "_budget", None) or [MAX_EXAMINED]
+            known[name] = () if meaning is None else tuple(_computed_leaves(self._nodes, meaning, budget))
+        return known[name]
+
+    @property
+    def _nodes(self) -> _Node:
+        """The objects and arrays of the message."""
+        try:
+            return self._root
+        except AttributeError:
+            root = _Node()
+            root.insert(dict(self.attributes))
+            self._set(_root=root)
+            return root
+
+    @classmethod
+    def _of_item(cls, item: Value | _Node, budget: list[int]) -> Message:
+        """Return the message of an item of an array: an object, or else what `@` stands for."""
+        root = item if isinstance(item, _Node) and not item.items else _Node()
+        if root is not item:
+            root.children[ITEM_NAME] = _as_node(item)
+        message = cls.__new__(cls)
+        found: dict[str, list[Leaf]] = {}
+        root.collect(found, None, (), 0)
+        message._set(attributes=_OF_ITEM, tags=frozenset(), _root=root, _budget=budget)
+        message._set(_leaves={name: tuple(values) for name, values in found.items()})
+        return message
+
+    @property
+    def budget(self) -> list[int] | None:
+        """How many values searches may still examine, if that is shared: in the items of arrays."""
+        return self._budget if self.attributes is _OF_ITEM else None
+
+    def limit_items(self, budget: list[int]) -> None:
+        """Limit how many values all searches in items of arrays may examine; else MAX_EXAMINED for each attribute."""
+        self._set(_budget=budget)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the members of the JSON form of this message."""
@@ -128,7 +188,9 @@ class Message(ValueObject):
             (name, tuple((*sort_key(leaf.value), leaf.element) for leaf in values))
             for name, values in self.leaves.items()
         )
-        return tuple(found), tuple(sorted(self.tags))
+        is_flat = all(type(value) not in _CONTAINERS for value in self.attributes.values())
+        arrays = () if is_flat else tuple(sorted(self._nodes.arrays("", ())))
+        return tuple(found), tuple(sorted(self.tags)), arrays
 
 
 def plain_members(members: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,12 +242,13 @@ def check_depth(where: str, depth: int) -> None:
 class _Node:
     """All values of one path in one element: scalars, an object, and the elements of an array."""
 
-    __slots__ = ("children", "elements", "scalars")
+    __slots__ = ("children", "elements", "items", "scalars")
 
     def __init__(self) -> None:
         self.scalars: list[Value] = []
         self.children: dict[str, _Node] = {}
         self.elements: list[_Node] = []
+        self.items: list[Value | _Node] = []  # scalars and elements, in their order
 
     def insert(self, value: Any) -> None:
         if isinstance(value, dict):
@@ -198,15 +261,34 @@ class _Node:
             for item in value:
                 self._insert_item(item)
         else:
-            self.scalars.append(value)
+            self._insert_item(value)
 
     def _insert_item(self, item: Any) -> None:
         if not isinstance(item, dict | list):
             self.scalars.append(item)
+            self.items.append(item)
             return
         element = _Node()
         element.insert(item)
         self.elements.append(element)
+        self.items.append(element)
+
+    def all_items(self) -> list[Value | _Node]:
+        """Return the items of the array at this path; a single value is an array of one."""
+        if not self.elements or not self.children:
+            return self.items
+        beside = _Node()  # an object beside an array is one more element
+        beside.children = self.children
+        return [*self.items, beside]
+
+    def arrays(self, path: str, element: Element) -> Iterator[tuple[str, Element, tuple[bool, ...]]]:
+        """Yield each array that holds elements, and which of its items are elements."""
+        if self.elements:
+            yield path, element, tuple(isinstance(item, _Node) for item in self.items)
+        for index, node in enumerate(self.elements):
+            yield from node.arrays(f"{path}[]", (*element, ((path, 0), index)))
+        for key, node in self.children.items():
+            yield from node.arrays(f"{path}.{key}", element)
 
     def collect(self, found: dict[str, list[Leaf]], path: str | None, element: Element, depth: int) -> None:
         """Add the leaves below this node. `depth` counts the arrays that hold each other directly."""
@@ -218,6 +300,72 @@ class _Node:
         within = (*element, (array, len(self.elements))) if self.elements else element
         for segment, node in self.children.items():
             node.collect(found, segment if path is None else f"{path}.{segment}", within, 0)
+
+
+_COMPUTED = 1000  # added to the depth of arrays below a position: no array has it, so their elements are others
+
+
+def _computed_leaves(root: _Node, meaning: Computed, budget: list[int]) -> Iterator[Leaf]:
+    """Yield the values of a computed attribute; raise UndecidedError if that takes too long."""
+    for node, element, path, depth in _reached(root, meaning.path, None, (), 0, budget):
+        if meaning.kind == "item":
+            yield from _values(node, path, element, depth)
+            continue
+        items = node.all_items()
+        if not items:
+            continue
+        if meaning.predicate is None:
+            yield Leaf(len(items), element)
+            continue
+        _spend(budget, len(items) * len(meaning.predicate))
+        count = sum(meaning.predicate.matches(Message._of_item(item, budget)) for item in items)
+        yield Leaf(count if meaning.kind == "count" else count == len(items), element)
+
+
+def _spend(budget: list[int], count: int) -> None:
+    """Count what is examined; raise UndecidedError if it is too much."""
+    budget[0] -= count
+    if budget[0] < 0:
+        raise UndecidedError((), (), MAX_EXAMINED)
+
+
+def _reached(
+    node: _Node, segments: Sequence[Segment], path: str | None, element: Element, depth: int, budget: list[int]
+) -> Iterator[tuple[_Node, Element, str, int]]:
+    """Yield the nodes at a path, each with its elements, and its path and depth as an array."""
+    _spend(budget, 1)
+    if not segments:
+        yield node, element, path or "", depth
+        return
+    array = (path or "", depth)
+    for index, inner in enumerate(node.elements):
+        yield from _reached(inner, segments, path, (*element, (array, index)), depth + 1, budget)
+    key, positions = segments[0]
+    child = node.children.get(key)
+    for position in positions:
+        items = [] if child is None else child.all_items()
+        child = _as_node(items[position]) if -len(items) <= position < len(items) else None
+    if child is not None:
+        within = (*element, (array, len(node.elements))) if node.elements else element
+        place = key if path is None else f"{path}.{key}"
+        place += "".join(f"[{position}]" for position in positions)
+        depth = _COMPUTED if positions or depth >= _COMPUTED else 0
+        yield from _reached(child, segments[1:], place, within, depth, budget)
+
+
+def _values(node: _Node, path: str, element: Element, depth: int) -> Iterator[Leaf]:
+    """Yield the values at a path itself, also in arrays that arrays hold."""
+    yield from (Leaf(value, element) for value in node.scalars)
+    for index, inner in enumerate(node.elements):
+        yield from _values(inner, path, (*element, ((path, depth), index)), depth + 1)
+
+
+def _as_node(item: Value | _Node) -> _Node:
+    if isinstance(item, _Node):
+        return item
+    node = _Node()
+    node.insert(item)
+    return node
 
 
 def _format_values(found: tuple[Leaf, ...]) -> str:

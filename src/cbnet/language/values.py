@@ -36,6 +36,9 @@ FOREIGN_VALUES = FOREIGN_NULLS | {"True", "TRUE", "False", "FALSE", "NaN", "nan"
 _QUOTED_NAMES = KEYWORDS | CONTEXTUAL_KEYWORDS | FOREIGN_VALUES
 BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _NUMPY_TYPES: dict[str, Callable[[Any], Value]] = {"b": bool, "i": int, "u": int, "f": float}  # of scalars, by kind
+POSITION = r"\[(?:0|-?[1-9][0-9]{0,8})\]"
+# A name, or the item itself inside a quantifier, and items by position: `tags[1]`, `orders[0].items[-1].price`, `@[0]`.
+NAME = re.compile(rf"(?:[A-Za-z_][A-Za-z0-9_.-]*|@)(?:{POSITION}(?:\.[A-Za-z0-9_-][A-Za-z0-9_.-]*)?)*")
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
 
@@ -177,8 +180,13 @@ def type_name(value: object) -> str:
 
 def format_name(name: str) -> str:
     """Return an attribute's name, in backquotes if necessary."""
-    if BARE_NAME.fullmatch(name) and name not in _QUOTED_NAMES:
+    if NAME.fullmatch(name) and name not in _QUOTED_NAMES:
         return name
+    if name.endswith(")"):
+        from cbnet.language.computed import computed  # imports this module
+
+        if computed(name) is not None:
+            return name
     return _quoted(name, "`")
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.errors import ColumnWarning, FileError, InputError
+from cbnet.language.computed import ITEM_NAME, computed
 from cbnet.language.condition import Condition, Outcome, Presence
 from cbnet.language.relations.type_check import ALL_TYPES, Types, condition_can_hold
 from cbnet.language.values import RESERVED_NAME, ValueType, format_name
@@ -153,15 +154,28 @@ class _Held:
             self._known[name] = [*exact, *(column for column in self._open if column.pattern.fullmatch(name))]
         return self._known[name]
 
+    def missing(self, name: str) -> str | None:
+        """Return the attribute if no column holds it; of a computed one, a path that it depends on."""
+        if (meaning := computed(name)) is None:
+            return None if self.of(name) else name
+        paths = (path for path in sorted(meaning.used_paths) if ITEM_NAME not in path.split("."))
+        return next((path for path in paths if not self.of(path) and not self._has_members(path)), None)
+
+    def _has_members(self, path: str) -> bool:
+        return any(column.name.startswith(f"{path}.") for column in self._columns)
+
     def types(self, name: str) -> Types:
         """Return the types of the values of an attribute."""
-        if self._names_only:
+        meaning = computed(name)
+        if self._names_only or (meaning is not None and meaning.kind == "item"):
             return ALL_TYPES
+        if meaning is not None:
+            return frozenset([ValueType.NUMBER if meaning.kind == "count" else ValueType.BOOL])
         return frozenset[ValueType]().union(*(column.types for column in self.of(name)))
 
     def may_be_absent(self, name: str) -> bool:
         """Return whether some row may have no value of an attribute."""
-        columns = self.of(name)
+        columns = self.of(name)  # none of a computed attribute, which may be absent
         return all(
             column.is_nullable and (len(column.path) > 1 or column.is_several or self._has_nulls(str(column.path[0])))
             for column in columns
@@ -178,6 +192,8 @@ class _Held:
     def description(self, name: str) -> str:
         """Return what the columns of an attribute hold."""
         nouns = " and ".join(_NOUNS[kind] for kind in sorted(self.types(name) & _NOUNS.keys())) or "only nulls"
+        if computed(name) is not None:
+            return f"{name} is {'a number' if nouns == 'numbers' else 'a bool'}"
         inferred = ", as inferred from its cells" if any(column.is_inferred for column in self.of(name)) else ""
         return f"the column {name!r} holds {nouns}{inferred}"
 
@@ -243,8 +259,10 @@ class _TableCheck:
 
     def _is_held(self, name: str, near: dict[str, list[str]], test: int) -> bool:
         """Return whether a column holds an attribute; add the finding if none does."""
-        if self._held.of(name):
+        missing = self._held.missing(name)
+        if missing is None:
             return True
+        name = missing
         if name not in near:
             near[name] = self._held.near(name) if len(near) < _MAX_COMPARED else []
         hint = f"did you mean {' or '.join(map(repr, near[name]))}?" if near[name] else None

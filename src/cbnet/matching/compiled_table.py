@@ -5,7 +5,7 @@ A table is built once, saved as one file and opened by many processes; see `tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cbnet._kernels.condition_eval import mentions
 from cbnet._kernels.dict_encoding import DictEncoder
 from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.symbol_table import Symbols, fill_slots
 from cbnet.errors import InputError, TableFileError, UndecidedError
-from cbnet.language.filter import MAX_EXAMINED, Filter
-from cbnet.language.message import Message
+from cbnet.language.filter import Filter
+from cbnet.language.message import MAX_EXAMINED, Message
 from cbnet.matching.engines.registry import Report, engine
 from cbnet.matching.engines.tag_table import check_tags_only
 from cbnet.matching.rule import Rule, RuleName
-from cbnet.matching.storage.codes import Test, tests_of
+from cbnet.matching.storage.codes import Test, operands_of, symbols_of, tests_of
 from cbnet.matching.storage.columns import Array, Columns, Numbers, Texts
 from cbnet.matching.storage.reduction import reduce_columns
 from cbnet.matching.storage.rule_section import (
@@ -219,6 +220,18 @@ class CompiledTable:
         """Return whether a filter of this pivot table has a test."""
         covered = tests_of(self.arrays.get("covered_words", np.empty(0, np.uint64)))
         return bool((self.arrays["tested"] & np.uint32(1 << test)).any() or (covered == test).any())
+
+    def targets_using(self, names: Collection[str]) -> set[int]:
+        """Return the targets of filters that use some of these attributes."""
+        columns = self.columns
+        symbols = [self.symbols.symbol(name, False) for name in names]
+        codes = [columns.conditions.utf8(number) for number in range(len(columns.conditions))]
+        conditions = [number for number, code in enumerate(codes) if {name for name, _ in mentions(code)} & set(names)]
+        is_condition = tests_of(columns.words) == Test.CONDITION
+        uses = np.isin(symbols_of(columns.words), symbols) & ~is_condition
+        uses |= is_condition & np.isin(operands_of(columns.words), conditions)
+        rows = np.searchsorted(columns.offsets, np.flatnonzero(uses), "right") - 1
+        return set(columns.targets[rows].tolist())
 
     def decode(self, words: Sequence[int]) -> Filter:
         """Return the filter that some words of this table encode."""

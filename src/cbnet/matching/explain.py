@@ -16,8 +16,8 @@ from cbnet.errors import UndecidedError
 from cbnet.language.condition import Condition, Outcome, Presence, TagTest, operands_of
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.expression import Constant, Expression, Missing, evaluate, format_beside, names
-from cbnet.language.filter import MAX_EXAMINED, Filter
-from cbnet.language.message import Leaf, Message
+from cbnet.language.filter import Filter
+from cbnet.language.message import MAX_EXAMINED, Leaf, Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.values import Value, ValueType, format_name, format_tag, format_value, value_type
 from cbnet.matching.rule import RuleName
@@ -103,7 +103,7 @@ def _failures(filter: Filter, message: Message) -> Iterator[Failure]:
     for constraint in filter.written_constraints:
         if not Filter([constraint]).matches(message):
             failed = True
-            yield Failure(constraint, _constraint_reason(constraint, message.leaves))
+            yield Failure(constraint, _constraint_reason(constraint, message))
     for condition in filter.conditions:
         try:
             if not Filter(conditions=[condition]).matches(message):
@@ -122,11 +122,10 @@ def _failures(filter: Filter, message: Message) -> Iterator[Failure]:
         yield Failure(filter, f"undecided: {_TOO_MANY}", is_undecided=True)
 
 
-def _constraint_reason(constraint: Constraint, leaves: Mapping[str, Sequence[Leaf]]) -> str:
-    found = leaves.get(constraint.name, ())
-    member = next((name for name in leaves if name.startswith(f"{constraint.name}.")), None)
-    if not found and member is not None:
-        return f"{format_name(constraint.name)} is an object; test a member such as {format_name(member)}"
+def _constraint_reason(constraint: Constraint, message: Message) -> str:
+    found = message.leaves_of(constraint.name)
+    if not found and (reason := _container_reason(constraint.name, message)):
+        return reason
     is_value = f"{format_name(constraint.name)} is {_format_values(found)}"
     kinds = {value_type(leaf.value) for leaf in found}
     is_compared = constraint.op is not Op.IN and constraint.kind not in (None, ValueType.NULL)
@@ -135,14 +134,28 @@ def _constraint_reason(constraint: Constraint, leaves: Mapping[str, Sequence[Lea
     return is_value
 
 
+def _container_reason(name: str, message: Message) -> str | None:
+    """Return why an attribute is no value though the message has it: it is an object or an array of objects."""
+    member = next((other for other in message.leaves if other.startswith(f"{name}.")), None)
+    if count := message.values(f"count({format_name(name)})"):
+        example = "" if member is None else f", or an item such as {format_name(f'{name}[0]{member[len(name) :]}')}"
+        return (
+            f"{format_name(name)} is an array of objects; test count({format_name(name)}), which is {count[0]}{example}"
+        )
+    return member and f"{format_name(name)} is an object; test a member such as {format_name(member)}"
+
+
 def _condition_reason(condition: Condition, message: Message) -> str:
     test = condition.test
     if isinstance(test, Presence):
-        return f"{format_name(test.name)} is {_format_values(message.leaves.get(test.name, ()))}"
+        return f"{format_name(test.name)} is {_format_values(message.leaves_of(test.name))}"
     if isinstance(test, TagTest):
         return "the tag is present" if Outcome.FALSE in condition.accepted else "the tag is missing"
     operands = operands_of(test)
-    found = {name: message.leaves.get(name, ()) for operand in operands for name in names(operand)}
+    found = {name: message.leaves_of(name) for operand in operands for name in names(operand)}
+    containers = (_container_reason(name, message) for name, leaves in found.items() if not leaves)
+    if reason := next(filter(None, containers), None):
+        return reason
     if any(len(leaves) != 1 for leaves in found.values()):
         return _format_attributes(found)
     values = {name: leaves[0].value for name, leaves in found.items()}
@@ -160,7 +173,7 @@ def _operand_reason(operand: Expression, values: Mapping[str, Value]) -> str:
 
 def _joint_reason(filter: Filter, message: Message) -> str:
     """Return why no binding exists, though each part of a filter is satisfied by some value."""
-    found = {name: message.leaves[name] for name in sorted(filter.names) if name in message.leaves}
+    found = {name: message.leaves_of(name) for name in sorted(filter.names) if name in message}
     arrays = Counter(
         array for leaves in found.values() for array in {array for leaf in leaves for array, _ in leaf.element}
     )

@@ -28,8 +28,8 @@ from typing import Any, Generic, NamedTuple, Protocol, cast
 from cbnet._kernels.pivot_memtable import have_conditions
 from cbnet._kernels.pivot_table import match_together
 from cbnet.errors import CbnetError, InputError, UndecidedError
-from cbnet.language.filter import MAX_EXAMINED, Filter
-from cbnet.language.message import Message
+from cbnet.language.filter import Filter
+from cbnet.language.message import MAX_EXAMINED, Message
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.matching.compiled_table import CompiledTable, members_of
 from cbnet.matching.level import Level
@@ -40,12 +40,13 @@ from cbnet.matching.storage.codes import Test
 from cbnet.matching.storage.columns import columns_of_encoded, columns_of_tags
 from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
 from cbnet.matching.storage.merge import merge_columns
-from cbnet.matching.storage.used_leaves import used_message
+from cbnet.matching.storage.used_leaves import UsedArrays, computed_leaves, used_message
 from cbnet.matching.table import Key, Table
 
 GROWTH = 4  # a level up to 4 times as large as the filters being merged is merged with them
 BASE_SHARE = 4  # levels larger than 1/4 of the base, and than MIN_MERGE, are merged with it
 MIN_MERGE = 50_000
+MAX_EXAMINED_IN_ITEMS = 10_000  # values in the items of a message's arrays that a router examines: some milliseconds
 MAX_CATCH_UP = 32  # removals repeated on a new level while writers wait
 MIN_SETTLED = 256  # filters of a memtable that is compiled when it does not change: fewer cost a message little
 
@@ -77,6 +78,11 @@ class _UsedNames:
         """Return whether a filter uses an attribute of an object at a path."""
         is_used = any(symbols.is_object(path) for symbols in self._symbols)
         return is_used or any(memtable.uses_object(path) for memtable in self._memtables)
+
+    def computed_names(self) -> list[str]:
+        """Return the names that may be those of computed attributes."""
+        found = [name for symbols in self._symbols for name in symbols.computed_names()]
+        return [*dict.fromkeys([*found, *(name for memtable in self._memtables for name in memtable.computed_names())])]
 
 
 class MatchingCredit(Protocol):
@@ -150,16 +156,20 @@ class LiveTable(Generic[Key]):
         by_target = None if credit is None else _TargetCredit(credit, self._labels)
         rules, undecided = _match_compiled(levels, memtables, members, self._labels, by_target)
         if rules is None or have_conditions(memtables):
-            state = _State(levels, memtables)
-            message = used_message(members, _UsedNames(state))
+            state, names = _State(levels, memtables), _UsedNames(_State(levels, memtables))
+            message = used_message(members, names)
+            if credit is not None:
+                message.limit_items([MAX_EXAMINED_IN_ITEMS])
             has_read = rules is not None
             if rules is None:
-                read = dict(message.leaves), message.tags
+                computed, unknown = computed_leaves(message, UsedArrays.of(names))
+                read = {**message.leaves, **computed}, message.tags
                 rules, undecided = _match_compiled(levels, (), read, self._labels, by_target)
+                undecided = [*undecided, *(self._labels[target] for target in _targets_using(levels, unknown))]
             if not self._is_cheap(message, state, conditional_only=has_read):
                 return self.match(members, credit)
-            rules = self._with_recent(message, state, rules or [], conditional_only=has_read)
-            undecided = [rule for rule in undecided if rule not in rules]
+            rules, unsure = self._with_recent(message, state, rules or [], conditional_only=has_read)
+            undecided = [rule for rule in dict.fromkeys([*undecided, *unsure]) if rule not in rules]
         rules = rules if self._order is None else self._order.sorted_names(rules)
         if undecided:
             raise UndecidedError(undecided, rules, MAX_EXAMINED)
@@ -173,13 +183,18 @@ class LiveTable(Generic[Key]):
             return not is_compiled and (is_cheap or self._state.memtables is state.memtables)
         return True
 
-    def _with_recent(self, message: Message, state: _State, rules: list[Any], *, conditional_only: bool) -> list[Any]:
-        """Return the rules of a message, with those that Python finds in the memtables."""
-        tables = state.memtables
-        found = {target for table in tables for target in table.matches(message, conditional_only=conditional_only)}
+    def _with_recent(
+        self, message: Message, state: _State, rules: list[Any], *, conditional_only: bool
+    ) -> tuple[list[Any], list[Any]]:
+        """Return the rules of a message, with those that Python finds in the memtables, and those undecided there."""
+        parts = [table.matches(message, conditional_only=conditional_only) for table in state.memtables]
+        found = {target for targets, _ in parts for target in targets}
+        undecided = [self._labels[target] for _, targets in parts for target in targets]
         if not found:
-            return rules
-        return [self._labels[target] for target in sorted(found.union(self._targets[each] for each in rules))]
+            return rules, undecided
+        return [
+            self._labels[target] for target in sorted(found.union(self._targets[each] for each in rules))
+        ], undecided
 
     def _compile(self, *, wait: bool) -> bool:
         """Start to compile memtables; if `wait`, return whether it has been done."""
@@ -474,3 +489,9 @@ def _match_compiled(
         return None, ()
     except UndecidedError as error:
         return [*error.rules], error.undecided
+
+
+def _targets_using(levels: Sequence[Level], names: Sequence[str]) -> list[int]:
+    """Return the targets of the compiled filters that use some attributes."""
+    targets = {target for level in levels if names for target in level.compiled.targets_using(names)}
+    return sorted(targets)

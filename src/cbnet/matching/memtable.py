@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from math import prod
 from typing import TypeAlias
 
+from cbnet._kernels.condition_eval import mentions
 from cbnet._kernels.pivot_memtable import MemtableIndex
+from cbnet.errors import UndecidedError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
+from cbnet.matching.storage.codes import Test
 from cbnet.matching.storage.filter_encoding import EncodedFilter, decode_filter
+from cbnet.matching.storage.used_leaves import UsedArrays, computed_leaves
 
 MAX_FILTERS = 8192  # then they are compiled
 MAX_CANDIDATES = 256  # filters of one name that a message may be tested against; with more they are compiled
@@ -26,6 +31,25 @@ class MemTable(MemtableIndex):
     def __init__(self) -> None:
         self._decoded: dict[TargetFilter, Filter] = {}
         self._examined = 0  # combinations of values
+        self._computed: Counter[str] = Counter()  # names of computed attributes, by the number of tests
+
+    def add(self, item: TargetFilter) -> bool:
+        """Add a filter; return whether it was absent."""
+        is_new = super().add(item)
+        if is_new:
+            self._computed.update(_computed_names(item))
+        return is_new
+
+    def discard(self, item: TargetFilter) -> bool:
+        """Remove a filter; return whether it was there."""
+        was_there = super().discard(item)
+        if was_there:
+            self._computed -= Counter(_computed_names(item))
+        return was_there
+
+    def computed_names(self) -> Iterable[str]:
+        """Return the names that may be those of computed attributes."""
+        return self._computed
 
     def is_full(self) -> bool:
         """Return whether the filters are due for compilation."""
@@ -41,31 +65,47 @@ class MemTable(MemtableIndex):
 
     def count(self, message: Message, *, conditional_only: bool) -> bool:
         """Count the combinations of values that `matches` may examine; return whether these are few."""
-        counts = {name: len(leaves) for name, leaves in message.leaves.items()}
         texts = (leaf.value for leaves in message.leaves.values() for leaf in leaves if isinstance(leaf.value, str))
         weight = 1 + sum(map(len, texts)) // TEXT
         before = self._examined
-        self._examined += READING
+        self._examined += READING + len(self._computed) * len(message.leaves)
         for _, filter in self._candidates(message, conditional_only=conditional_only):
-            self._examined += weight * prod(counts.get(name, 1) for name in filter.names)
+            self._examined += weight * prod(len(message.leaves.get(name, "1")) for name in filter.names)
             if self._examined - before > MAX_EXAMINED:
                 return False
         return True
 
-    def matches(self, message: Message, *, conditional_only: bool) -> Iterator[int]:
-        """Yield the targets of a message, by the definition of the language.
+    def matches(self, message: Message, *, conditional_only: bool) -> tuple[set[int], set[int]]:
+        """Return the targets of a message, by the definition of the language, and those that are undecided.
 
-        conditional_only: only those of filters with conditions; the kernel finds the others.
+        conditional_only: only those of filters with conditions or computed attributes; the kernel finds the others.
         """
+        found, undecided = set(), set()
         for target, filter in self._candidates(message, conditional_only=conditional_only):
-            if filter.matches(message):  # decided, as `count` has shown
-                yield target
+            try:
+                if filter.matches(message):
+                    found.add(target)
+            except UndecidedError:  # of a computed attribute: `count` has shown that the rest is decided
+                undecided.add(target)
+        return found, undecided
 
     def _candidates(self, message: Message, *, conditional_only: bool) -> Iterator[tuple[int, Filter]]:
         if len(self._decoded) > 2 * len(self):  # most of them were removed
             self._decoded.clear()
-        for item in self.candidates(dict(message.leaves), message.tags, conditional_only):
+        leaves = dict(message.leaves)
+        if self._computed:
+            found, undecided = computed_leaves(message, UsedArrays.of_names(self._computed))
+            leaves |= found | dict.fromkeys(undecided, ())
+        for item in self.candidates(leaves, message.tags, conditional_only):
             filter = self._decoded.get(item)
             if filter is None:
                 filter = self._decoded[item] = decode_filter(item[1])
             yield item[0], filter
+
+
+def _computed_names(item: TargetFilter) -> list[str]:
+    """Return the names in a filter that may be those of computed attributes."""
+    names = [name for name, _, _ in item[1]]
+    conditions = [code for _, test, code in item[1] if test == Test.CONDITION and isinstance(code, bytes)]
+    names += [name for code in conditions for name, is_tag in mentions(code) if not is_tag]
+    return [name for name in names if name.endswith(")") or "[" in name]

@@ -35,9 +35,9 @@ _CONNECTIVES = frozenset({"&&", "&", "||", "|"})  # of other languages: they joi
 class ExpressionReader(TokenReader):
     """The rules of expressions."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tokens: list[Token] | None = None) -> None:
         super().__init__(text)
-        self._tokens, self._lexical_error = tokenize(text)
+        self._tokens, self._lexical_error = tokenize(text) if tokens is None else (tokens, None)
         self._depth = 0
         self._closings = _closings(self._tokens)
 
@@ -86,7 +86,7 @@ class ExpressionReader(TokenReader):
     def _call(self) -> Expression:
         token = self._take()
         if token.text not in FUNCTIONS:
-            hint = f"the functions are {', '.join(FUNCTIONS)}"
+            hint = f"the functions are {', '.join(FUNCTIONS)}, and count for arrays"
             raise self._error(f"unknown function `{token.text}`", token, hint=hint)
         return self._folded(Call(token.text, self._parenthesised()), token)
 

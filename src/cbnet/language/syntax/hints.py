@@ -17,6 +17,10 @@ _WORDS = {
     "endswith": "$=", "ends": "$=", "ends_with": "$=", "suffix": "$=",
     "is": "=", "eq": "=", "equals": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
+_QUANTIFIERS = {
+    "any": "`count({0} (…)) >= 1`", "some": "`count({0} (…)) >= 1`", "every": "`all {0} (…)`", "each": "`all {0} (…)`",
+    "all": "`all {0} (…)`", "none": "`none {0} (…)`",
+}  # fmt: skip
 _REGEX_OPERATORS = frozenset({"~", "~=", "regexp", "rlike", "matches", "match", "regex"})
 _PATTERN_OPERATORS = frozenset({"ilike", "glob", "similar"})
 _REGEX_HINT = "write `=~` and a regular expression, which may occur anywhere in the string unless ^ or $ is in it"
@@ -46,6 +50,8 @@ def after_name_hint(tokens: Sequence[Token]) -> str:
         return f"write `exists {token.text}`, in lower case"
     if name.text.lower() in ("true", "false") and token.kind is not TokenType.VALUE:
         return f"write `{name.text.lower()}`"
+    if name.text.lower() in _QUANTIFIERS and _is_name(token):
+        return f"write {_QUANTIFIERS[name.text.lower()].format(token.text)}"
     if word == "is" and following[:2] == ["not", "null"]:
         return f"write `{name.text} != null`"
     if word == "is" and following[:1] == ["null"]:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError, ValueDomainError
 from cbnet.language.timestamps import read_duration
-from cbnet.language.values import KEYWORDS, Value, canonical, validate_value
+from cbnet.language.values import KEYWORDS, NAME, Value, canonical, validate_value
 
 _Input = TypeVar("_Input")
 _Result = TypeVar("_Result")
@@ -82,8 +82,8 @@ class TokenReader:
 
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+)
-    | (?P<word>[A-Za-z_][A-Za-z0-9_.-]*)
+    rf"""(?P<space>\s+)
+    | (?P<word>{NAME.pattern})
     | (?P<tag>\#(?:[A-Za-z_][A-Za-z0-9_.-]*|"(?:[^"\\\n]|\\.)*"))
     | (?P<string>"(?:[^"\\\n]|\\.)*")
     | (?P<backquoted>`(?:[^`\\\n]|\\.)*`)
@@ -123,6 +123,7 @@ _STRAY = {
     "`": ("unclosed backquote", "end the name with a backquote"),
     "'": ("strings need double quotes", "write \"…\" instead of '…'"),
     "#": ("a tag needs a name", 'write #name, or #"any text"'),
+    "[": ("unexpected `[`", "write items[0] for an item, all items (…) for a test of each, (1, 2) for a list"),
     ";": ("unexpected semicolon", "write `or` between filters"),
     "“": ("typographic quotes are not supported", 'write plain double quotes: "…"'),
     "”": ("typographic quotes are not supported", 'write plain double quotes: "…"'),

@@ -3,12 +3,13 @@
     predicate   = conjunction { "or" conjunction }
     conjunction = factor { "and" factor }
     factor      = { "not" } ( "(" predicate ")" [ "is" [ "not" ] ( "true" | "false" ) ] | term )
-    term        = "exists" name | "absent" name | tag | "true" | "false" | comparison
+    term        = "exists" name | "absent" name | tag | "true" | "false" | quantifier | comparison
     comparison  = expression ( operator expression | "=~" string | [ "not" ] ( "in" set | "in" block | "like" string ) )
     block       = "cidr" "(" string ")"
 
-`syntax.expressions` reads expressions and sets. The text becomes a formula, and that its disjunctive normal form
-(`formula`). Limits are checked before the work is done: no input makes the parser slow or exhausts the stack.
+`syntax.expressions` reads expressions and sets, `syntax.quantifiers` tests of the items of arrays. The text becomes a
+formula, and that its disjunctive normal form (`formula`). Limits are checked before the work is done: no input makes
+the parser slow or exhausts the stack.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from cbnet.language.condition import (
     operands_of,
 )
 from cbnet.language.constraint import Op, refusal, takes
-from cbnet.language.expression import Constant, Expression, has_time
+from cbnet.language.expression import Attribute, Constant, Expression, has_time
 from cbnet.language.filter import Filter
 from cbnet.language.formula import FALSE, NOT_FALSE, NOT_TRUE, TRUE, AllOf, AnyOf, Formula, Is, Not, predicate_of
 from cbnet.language.like_pattern import validate_pattern
 from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate, validate_limits
 from cbnet.language.regex import validate_regex
-from cbnet.language.syntax.expressions import ExpressionReader
 from cbnet.language.syntax.hints import after_name_hint, name_hint, operator_hint, trailing_hint
 from cbnet.language.syntax.lexer import Token, TokenType
+from cbnet.language.syntax.quantifiers import MAX_QUANTIFIERS, Quantifier, QuantifierReader
 from cbnet.language.values import value_type
 
 _OPERATORS = {op.value: op for op in Op if op not in (Op.EXISTS, Op.IN)}
@@ -98,13 +99,41 @@ class _Frame:
         return parts[0] if len(parts) == 1 else AnyOf(tuple(parts), self.opening.position)
 
 
-class _Parser(ExpressionReader):
+def parse_quantifier(name: str) -> Quantifier | None:
+    """Return the quantifier that is printed as a name; None if there is none."""
+    try:
+        quantifier = _Parser(name, DEFAULT_LIMITS).quantifier()
+    except InputError:
+        return None
+    return quantifier if quantifier.name == name else None
+
+
+class _Parser(QuantifierReader):
     """A parser of one pass, with its own stack of open parentheses: nesting is not limited by Python's stack."""
 
-    def __init__(self, text: str, limits: Limits) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, limits: Limits, tokens: list[Token] | None = None, quantifiers: int = 0) -> None:
+        super().__init__(text, tokens)
         self._limits = limits
+        self._quantifiers = quantifiers  # around this text
         self._frames = [_Frame(self._peek(), _same, first=self._peek().position)]
+
+    def quantifier(self) -> Quantifier:
+        """Return the quantifier that is the whole text."""
+        if not self._begins_count() and not self._begins("all"):
+            raise self._error("expected `all` or `count`")
+        quantifier = self._quantifier()
+        if self._peek().kind is not TokenType.END or self._lexical_error:
+            raise self._trailing()
+        return quantifier
+
+    def _item_predicate(self, opening: int, closing: int) -> Predicate:
+        if self._quantifiers == MAX_QUANTIFIERS:
+            error = LimitError("quantifiers inside each other", MAX_QUANTIFIERS + 1, MAX_QUANTIFIERS)
+            raise self.limit_error(error, self._tokens[opening].position)
+        end = Token(TokenType.END, "", self._tokens[closing].position, "")
+        tokens = [*self._tokens[opening + 1 : closing], end]
+        inner = _Parser(self._text, self._limits, tokens, self._quantifiers + 1)
+        return predicate_of(inner.parse(), self._limits, inner.limit_error)
 
     def parse(self) -> Formula:
         if len(self._tokens) == 1:
@@ -185,9 +214,14 @@ class _Parser(ExpressionReader):
         if token.text == "absent" and self._tokens[self._next + 1].kind is TokenType.NAME:
             self._take()
             return Not(Presence(self._name()))
+        if self._begins("none"):
+            return Comparison(Op.EQ, Attribute(self._none()), Constant(0))
+        closing = self._closings.get(self._next + 2) if self._begins("all") else None
+        if closing is not None and not self._continues_operand(closing + 1):
+            return Comparison(Op.EQ, Attribute(self._name()), Constant(True))
         first = self._next
         test = self._comparison()
-        self._check_durations(self._tokens[first : self._next], test)
+        self._check_durations(self._outer_tokens(first), test)
         return test
 
     def _check_durations(self, tokens: list[Token], test: Formula) -> None:

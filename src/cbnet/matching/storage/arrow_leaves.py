@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from cbnet._kernels.symbol_table import Symbols
 from cbnet.errors import InputError
 from cbnet.matching.storage.arrow_values import decoded, is_text, plain_values
+from cbnet.matching.storage.used_leaves import UsedArrays
 
 MAX_DEPTH = 64  # levels of nested columns
 Numbers = NDArray[np.int64]
@@ -81,6 +82,8 @@ class LeafReader:
 
     def uses(self, path: str, type: pa.DataType) -> bool:
         """Return whether a filter uses an attribute of a column; True if that depends on its keys."""
+        if path.partition(".")[0] in UsedArrays.of(self.symbols).names:
+            return True
         type = storage_type(type)
         if pa.types.is_struct(type):
             return any(self.uses(f"{path}.{child.name}", child.type) for child in type.fields)

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet._kernels.column_encoding import Columns, add_plain_columns
+from cbnet._kernels.dict_encoding import DictEncoder
 from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.symbol_table import Symbols
 from cbnet.errors import InputError
@@ -26,10 +27,12 @@ from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.storage.arrow_leaves import LeafReader, Leaves, holds_objects
 from cbnet.matching.storage.arrow_values import decoded, is_text, plain_values
+from cbnet.matching.storage.used_leaves import UsedArrays, used_leaves
 
 Rejected = dict[int, InputError]  # by row, from 0
 
 _HINT = "pass a pyarrow Table or RecordBatch, or a data frame that exports Arrow; for dicts use match_many"
+_NO_VALUE: Any = object()
 _KINDS = {pa.bool_(): "b", pa.int64(): "l", pa.float64(): "g", pa.string(): "u"}
 
 
@@ -116,6 +119,9 @@ def encode_batch(
     rejected: receives the error of each row that is refused; if None, the first error is raised.
     """
     encoder = _Encoder(symbols, first_row, rejected)
+    roots = UsedArrays.of(symbols).names
+    if any(name.partition(".")[0] in roots for name in batch.schema.names):
+        return encoder.rows(batch), None
     columns = encoder.columns(batch)
     encoded = Batch()
     columns.fill(encoded, batch.num_rows, *encoder.reader.elements())
@@ -147,6 +153,17 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value if item is not None] if isinstance(value, list) else value
 
 
+def _python_values(column: pa.Array) -> list[Any]:
+    """Return the value of each row without nulls; what Python cannot hold, such as a year beyond 9999, is no value."""
+    try:
+        return [_without_nulls(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
+    except (ValueError, OverflowError):
+        if len(column) == 1:
+            return [_NO_VALUE]
+        half = len(column) // 2
+        return _python_values(column.slice(0, half)) + _python_values(column.slice(half))
+
+
 class _Encoder:
     def __init__(self, symbols: Symbols, first_row: int, rejected: Rejected | None) -> None:
         self.reader = LeafReader(symbols)
@@ -167,6 +184,30 @@ class _Encoder:
                 if name == RESERVED_NAME:
                     columns.add(*self._tags(column))
         return columns
+
+    def rows(self, batch: pa.RecordBatch) -> Batch:
+        """Return the messages of rows that Python reads: computed attributes depend on their arrays."""
+        encoder = DictEncoder(self._symbols)
+        fields = [(index, field) for index, field in enumerate(batch.schema) if self._is_read(field)]
+        names = [field.name for _, field in fields]
+        columns = [_python_values(batch.column(index)) for index, _ in fields]
+        for row in range(batch.num_rows):
+            members: dict[str, Any] = {}
+            for name, column in zip(names, columns, strict=True):
+                if column[row] is not None:  # several columns of one name are several values
+                    members[name] = [members[name], column[row]] if name in members else column[row]
+            try:
+                is_added = encoder.add(members) or encoder.add(used_leaves(members, self._symbols))
+                error = None if is_added else InputError("the row is not a message")
+            except InputError as refused:
+                error = refused
+            if error is not None:
+                self._refuse(row, InputError(f"row {self._first_row + row + 1}, {error.problem}", hint=error.hint))
+                encoder.add({})
+        return encoder.batch
+
+    def _is_read(self, field: pa.Field) -> bool:
+        return field.name == RESERVED_NAME or self.reader.uses(field.name, field.type)
 
     def _plain_columns(self, batch: pa.RecordBatch) -> tuple[Columns, list[tuple[str, pa.Array]]]:
         """Return the columns that the kernel reads from the batch, and the others.
@@ -235,10 +276,12 @@ class _Encoder:
 
     def _reject(self, rows: Any, name: str, problem: str, hint: str) -> None:
         for row in rows.tolist():
-            error = InputError(f"row {self._first_row + row + 1}, column {name!r}: {problem}", hint=hint)
-            if self._rejected is None:
-                raise error
-            self._rejected.setdefault(row, error)
+            self._refuse(row, InputError(f"row {self._first_row + row + 1}, column {name!r}: {problem}", hint=hint))
+
+    def _refuse(self, row: int, error: InputError) -> None:
+        if self._rejected is None:
+            raise error
+        self._rejected.setdefault(row, error)
 
 
 def _is_sound(batch: pa.RecordBatch) -> bool:

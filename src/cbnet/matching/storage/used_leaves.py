@@ -2,15 +2,21 @@
 
 A field that no filter uses never rejects a message, whatever it holds; a used one is checked. The kernels read
 plain dicts, lists and values themselves; what they cannot read is read here: dates, decimals, other mappings
-and sequences, and arrays of objects beside dotted keys.
+and sequences, arrays of objects beside dotted keys, and arrays that computed attributes depend on. Of these, items that
+no filter uses keep their places: they count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
-from cbnet.language.message import MAX_DEPTH, Leaf, Message
+from cbnet._kernels.symbol_table import Symbols
+from cbnet.errors import UndecidedError
+from cbnet.language.computed import computed
+from cbnet.language.message import MAX_DEPTH, MAX_EXAMINED, Leaf, Message
 from cbnet.language.values import RESERVED_NAME
 
 _UNUSED: Any = object()
@@ -28,6 +34,63 @@ class Names(Protocol):
     def is_object(self, path: str) -> bool:
         """Return whether a filter uses an attribute of an object at a path."""
 
+    def computed_names(self) -> Iterable[str]:
+        """Return the names that may be those of computed attributes."""
+
+
+@dataclass(frozen=True)
+class UsedArrays:
+    """What computed attributes depend on."""
+
+    names: Mapping[str, Sequence[str]]  # of computed attributes, by their roots
+    paths: frozenset[str]
+    objects: frozenset[str]  # that hold the paths
+
+    @classmethod
+    def of(cls, names: Names) -> UsedArrays:
+        """Return the arrays that the filters of a table use."""
+        if not isinstance(names, Symbols):
+            return cls.of_names(names.computed_names())
+        found = _ARRAYS.get(names)
+        if found is None:
+            found = _ARRAYS[names] = cls.of_names(names.computed_names())
+        return found
+
+    @classmethod
+    def of_names(cls, names: Iterable[str]) -> UsedArrays:
+        """Return what computed attributes depend on; other names are ignored."""
+        by_root: dict[str, list[str]] = {}
+        paths: set[str] = set()
+        for name in names:
+            meaning = computed(name)
+            if meaning is not None:
+                by_root.setdefault(meaning.root, []).append(name)
+                paths |= meaning.used_paths
+        objects = {path[:at] for path in paths for at, char in enumerate(path) if char == "."}
+        return cls(by_root, frozenset(paths), frozenset(objects))
+
+    def names_of(self, message: Message) -> list[str]:
+        """Return the names of the computed attributes that a message may have."""
+        roots = {name.partition(".")[0] for name in message.attributes} if self.names else set()
+        return [name for root in roots for name in self.names.get(root, ())]
+
+
+_ARRAYS: WeakKeyDictionary[Symbols, UsedArrays] = WeakKeyDictionary()
+
+
+def computed_leaves(message: Message, arrays: UsedArrays) -> tuple[dict[str, tuple[Leaf, ...]], list[str]]:
+    """Return the leaves of the computed attributes of a message, and the names of those that are undecided."""
+    found, undecided = {}, []
+    for name in arrays.names_of(message):
+        try:
+            values = message.leaves_of(name)
+        except UndecidedError:
+            undecided.append(name)
+        else:
+            if values:
+                found[name] = values
+    return found, undecided
+
 
 def used_message(message: object, names: Names) -> Message:
     """Return a message without the attributes that no filter uses; raise an error if another is not valid."""
@@ -39,36 +102,59 @@ def used_message(message: object, names: Names) -> Message:
 def used_leaves(message: object, names: Names) -> tuple[dict[str, tuple[Leaf, ...]], frozenset[str]]:
     """Return the leaves and tags of `used_message`, for the kernels."""
     checked = used_message(message, names)
-    return dict(checked.leaves), checked.tags
+    found, undecided = computed_leaves(checked, UsedArrays.of(names))
+    if undecided:
+        raise UndecidedError((), (), MAX_EXAMINED)
+    return {**checked.leaves, **found}, checked.tags
 
 
 def _used_members(members: Mapping[Any, Any], names: Names) -> dict[Any, Any]:
-    used = _used_object({key: value for key, value in members.items() if key != RESERVED_NAME}, "", names, 1)
+    reader = _UsedMembers(names)
+    used = reader.members({key: value for key, value in members.items() if key != RESERVED_NAME}, "", 1)
     if RESERVED_NAME in members and names.count > names.names:
         used[RESERVED_NAME] = members[RESERVED_NAME]
     return used
 
 
-def _used_object(members: Mapping[Any, Any], prefix: str, names: Names, depth: int) -> dict[Any, Any]:
-    """Return the members that filters use; `prefix` stands before their names."""
-    used = {}
-    for key, value in members.items():
-        kept = _used(value, prefix + key if isinstance(key, str) else key, names, depth)
-        if kept is not _UNUSED:
-            used[key] = kept
-    return used
+class _UsedMembers:
+    """Copies what filters use of a message, for checking."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._arrays = UsedArrays.of(names)
+
+    def members(self, members: Mapping[Any, Any], prefix: str, depth: int) -> dict[Any, Any]:
+        """Return the members that filters use; `prefix` stands before their names."""
+        used = {}
+        for key, value in members.items():
+            kept = self._used(value, prefix + key if isinstance(key, str) else key, depth)
+            if kept is not _UNUSED:
+                used[key] = kept
+        return used
+
+    def _used(self, value: object, path: Any, depth: int) -> Any:
+        """Return what filters use of a value; the value itself where the path is not valid."""
+        if depth > MAX_DEPTH or not isinstance(path, str):
+            return value
+        try:
+            if isinstance(value, Mapping):
+                return self.members(value, f"{path}.", depth + 1) if self._is_object(path) else _UNUSED
+            if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+                items = [self._used(item, path, depth + 1) for item in value]
+                if path.partition(".")[0] in self._arrays.names:
+                    return [_place(item) if kept is _UNUSED else kept for item, kept in zip(value, items, strict=True)]
+                return [item for item in items if item is not _UNUSED]
+            return value if self._is_used(path) else _UNUSED
+        except UnicodeEncodeError:  # half of a surrogate pair, which no name has
+            return _UNUSED
+
+    def _is_object(self, path: str) -> bool:
+        return path in self._arrays.objects or self._names.is_object(path)
+
+    def _is_used(self, path: str) -> bool:
+        return path in self._arrays.paths or self._names.symbol(path, False) >= 0
 
 
-def _used(value: object, path: Any, names: Names, depth: int) -> Any:
-    """Return what filters use of a value, for checking; the value itself where the path is not valid."""
-    if depth > MAX_DEPTH or not isinstance(path, str):
-        return value
-    try:
-        if isinstance(value, Mapping):
-            return _used_object(value, f"{path}.", names, depth + 1) if names.is_object(path) else _UNUSED
-        if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
-            items = (_used(item, path, names, depth + 1) for item in value)
-            return [item for item in items if item is not _UNUSED]
-        return value if names.symbol(path, False) >= 0 else _UNUSED
-    except UnicodeEncodeError:  # half of a surrogate pair, which no name has
-        return _UNUSED
+def _place(item: object) -> Any:
+    """Return what stands for an item that no filter uses: it counts, and has its position."""
+    return {} if isinstance(item, Mapping) else None

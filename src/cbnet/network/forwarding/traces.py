@@ -21,7 +21,8 @@ from math import prod
 from typing import NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.language.filter import MAX_EXAMINED, Filter
+from cbnet.language.filter import Filter
+from cbnet.language.message import MAX_EXAMINED
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes, predicate_to_bytes
 from cbnet.language.syntax.parser import parse
@@ -302,8 +303,7 @@ def _effort(content: Content, predicate: Predicate) -> int:
     """Return how many combinations of values an explanation may examine: one per filter, unless some have several."""
     if not content.is_nested:
         return len(predicate)
-    counts = {name: len(leaves) for name, leaves in content.leaves.items()}
-    combinations = (prod(counts.get(name, 1) for name in filter.names) for filter in predicate.filters)
+    combinations = (prod(len(content.leaves_of(name)) or 1 for name in filter.names) for filter in predicate.filters)
     return sum(min(MAX_EXAMINED, count) for count in combinations)
 
 

@@ -146,7 +146,6 @@ def _search(wide: Predicate, narrow: Predicate) -> Search:
 
 def _check_effort(message: Message, predicate: Predicate) -> None:
     """Raise an error if very many combinations of values would be examined."""
-    counts = {name: len(leaves) for name, leaves in message.leaves.items()}
-    effort = sum(prod(counts.get(name, 1) for name in filter.names) for filter in predicate.filters)
+    effort = sum(prod(len(message.leaves_of(name)) or 1 for name in filter.names) for filter in predicate.filters)
     if effort > _MAX_COMBINATIONS:
         raise InputError("the message has too many values to be explained", hint="use shorter arrays")

@@ -36,6 +36,7 @@ from cbnet.errors import InputError
 from cbnet.matching.column_check import ColumnReport, check_columns
 from cbnet.matching.frames import AnyTable
 from cbnet.matching.storage.attribute_columns import AttributeColumn
+from cbnet.matching.storage.used_leaves import UsedArrays
 from cbnet.pipeline.ingest.line_reader import Block
 from cbnet.pipeline.ingest.readers import block_sizes, first_in_file
 from cbnet.pipeline.match.batch_matcher import (
@@ -216,7 +217,9 @@ def used_names(tables: Sequence[ShippedTable]) -> UsedNames:
     """Return the attributes that the filters of tables use."""
     opened = [table.open_here() for table in tables]
     names = frozenset(name for table in opened for name in table.names)
-    return UsedNames(names, any(table.has_tags for table in opened))
+    arrays = UsedArrays.of_names(names)
+    plain = names.union(arrays.paths).difference(*arrays.names.values())
+    return UsedNames(plain, any(table.has_tags for table in opened), frozenset(arrays.names))
 
 
 def check_tables(

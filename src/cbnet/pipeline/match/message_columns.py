@@ -61,8 +61,9 @@ _HINT = "cast it to string, a number, boolean or timestamp, or select the column
 class UsedNames:
     """The attributes that filters use, and whether they use tags."""
 
-    names: frozenset[str]
+    names: frozenset[str]  # of plain attributes, also of those that computed ones depend on
     has_tags: bool
+    arrays: frozenset[str] = frozenset()  # columns whose items count, also those without a used member
 
     def __call__(self, path: Path) -> bool:
         """Return whether filters use what a column holds at a path."""
@@ -71,6 +72,10 @@ class UsedNames:
         if None not in path:
             return ".".join(map(str, path)) in self.names
         return any(map(name_pattern(path).fullmatch, self.names))
+
+    def is_array(self, path: Path) -> bool:
+        """Return whether a column holds arrays whose items count."""
+        return str(path[0]).partition(".")[0] in self.arrays
 
 
 def attributes_of(
@@ -96,7 +101,11 @@ def attributes_of(
         raise InputError(
             problem, hint='the column "#" holds the tags: make it an array of strings' if is_tags else _HINT
         )
-    return found
+    if not isinstance(uses, UsedNames) or not uses.arrays:
+        return found
+    return [
+        replace(each, is_used=each.is_used or (each.kind is not None and uses.is_array(each.path))) for each in found
+    ]
 
 
 def open_columns(columns: Sequence[AttributeColumn]) -> list[AttributeColumn]:
@@ -193,10 +202,10 @@ def _part(path: Path, type: DataType, used: set[Path]) -> DataType | None:
 
 
 def _select(column: Column, type: DataType, part: DataType) -> Column:
-    """Return the used part of a column. A null struct may become one of nulls, which holds no values either."""
+    """Return the used part of a column. A null struct stays null: in an array, an object counts."""
     if isinstance(type, StructType) and isinstance(part, StructType) and type != part:
         fields = [_select(column.getField(to.name), type[to.name].dataType, to.dataType).alias(to.name) for to in part]
-        return F.struct(*fields)
+        return F.when(column.isNotNull(), F.struct(*fields))
     if isinstance(type, ArrayType) and isinstance(part, ArrayType) and type != part:
         return F.transform(column, lambda item: _select(item, type.elementType, part.elementType))
     if isinstance(type, MapType) and isinstance(part, MapType) and type != part:
