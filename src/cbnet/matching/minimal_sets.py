@@ -161,10 +161,10 @@ def subset_masks(
     return found
 
 
-def first_equal(sets: TagSets) -> Numbers:
-    """Return for each set the first row with an equal set: int64[n]."""
+def first_equal(sets: TagSets, groups: Tags | None = None) -> Numbers:
+    """Return for each set the first row with an equal set of its group: int64[n]; groups: int32[n], or one for all."""
     firsts = np.empty(len(sets), dtype=np.int64)
-    set_trie.number_rows(one_group(sets), sets.offsets, sets.tags, firsts)
+    set_trie.number_rows(one_group(sets) if groups is None else groups, sets.offsets, sets.tags, firsts)
     return firsts
 
 

@@ -1,9 +1,14 @@
 """Minimal descriptors of groups with hundreds of millions of descriptors.
 
-Groups are interfaces or nodes. The largest is far larger than the others, so groups are split: descriptors are compared
-in the partition of the rarest tag, the last one. A subset of {1, 4, 9} has its rarest tag among 1, 4 and 9:
+Groups are interfaces or nodes. Most are small, with fewer rows than a partition has on average:
 
     1  each input partition          drop the sets that are redundant there: most of them
+    2  by group                      drop the sets that are redundant
+
+The largest is far larger than the others, so large groups are split: descriptors are compared in the partition of the
+rarest tag, the last one. A subset of {1, 4, 9} has its rarest tag among 1, 4 and 9:
+
+    1  each input partition          as above
     2  by (group, rarest tag)        drop the sets that are redundant there
     3  {1, 4, 9} is stored at (group, 9), and its prefixes are queries:
             at (group, 4)            is there a subset of {1, 4}?
@@ -11,8 +16,8 @@ in the partition of the rarest tag, the last one. A subset of {1, 4, 9} has its 
     4  drop the sets for which any query found a subset
 
 Exact, because every subset of {1, 4, 9} has been compared with it in 3, at its own rarest tag: 1 and 2 only save work.
-Nothing is collected but the number of rows of each node, and no task holds a partition: see `subset_queries` for the
-balance and the memory of step 3. The result does not depend on the number of partitions.
+Nothing is collected but the number of rows of each node, and no task holds a partition: see `subset_queries` for slices
+of whole groups, and for the balance and the memory of step 3. The result does not depend on the number of partitions.
 
 All of it works on several trees at once: a mask has a bit for each tree (`matching.minimal_sets`).
 """
@@ -21,9 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
-from typing import Any
+from math import ceil
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -31,11 +37,20 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from cbnet.matching.minimal_sets import Masks, Tags, TagSets, minimal_masks, subset_masks
+from cbnet.matching.minimal_sets import Masks, Tags, TagSets, first_equal, minimal_masks, subset_masks
 from cbnet.pipeline.schemas import ANSWERS, GROUPED, record_batch
 from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.router_interfaces import Counts, Targets
-from cbnet.pipeline.tables.subset_queries import first_copies, prefixes, slices, spread_queries, stored_rows
+from cbnet.pipeline.tables.subset_queries import (
+    first_copies,
+    prefixes,
+    slices,
+    slices_by,
+    spread_queries,
+    stored_rows,
+)
+
+Loads: TypeAlias = NDArray[np.float64]
 
 _MAX_HELD = 1 << 20  # descriptors that a task holds in steps 1 and 2: some 30 MB
 
@@ -48,18 +63,48 @@ def minimal_descriptors(rows: DataFrame, targets: Targets, partitions: int | Non
     """
     counts = group_counts(rows, targets)
     partitions = partitions or partitions_for(rows.sparkSession, int(counts.sum()))
-    reduced = rows.select("node", "tags").mapInArrow(partial(_reduce_input, targets=targets), GROUPED)
+    # In partitions of average size.
+    loads = np.asarray(counts * (partitions / max(1, int(counts.sum()))), dtype=np.float64)
+    is_small = loads < 1
+    parts = [
+        minimal(_rows_with(rows, chosen), chosen, np.where(is_chosen, loads, 0.0))
+        for is_chosen, minimal in ((is_small, _of_small_groups), (~is_small, _of_large_groups))
+        if is_chosen.any()
+        for chosen in [targets.of_groups(is_chosen)]
+    ]
+    return reduce(DataFrame.unionByName, parts or [_of_small_groups(rows, targets, loads)])
+
+
+def _rows_with(rows: DataFrame, targets: Targets) -> DataFrame:
+    """Return the rows of nodes that have a target: `node`, `tags`."""
+    has_target = np.diff(targets.offsets) > 0
+    rows = rows.select("node", "tags")
+    if has_target.all():
+        return rows
+    nodes = pa.table({"node": pa.array(np.flatnonzero(has_target).astype(np.int32))})
+    return rows.join(F.broadcast(rows.sparkSession.createDataFrame(nodes)), "node", "left_semi")
+
+
+def _of_small_groups(rows: DataFrame, targets: Targets, loads: Loads) -> DataFrame:
+    reduced = rows.mapInArrow(partial(_reduce_input, targets=targets), GROUPED)
+    by_group = reduced.repartition(max(1, ceil(loads.sum())), "group").sortWithinPartitions("group")
+    return by_group.mapInArrow(_minimal_of_groups, ANSWERS)
+
+
+def _of_large_groups(rows: DataFrame, targets: Targets, loads: Loads) -> DataFrame:
+    partitions = max(1, ceil(loads.sum()))
+    reduced = rows.mapInArrow(partial(_reduce_input, targets=targets), GROUPED)
     by_rarest = reduced.repartition(partitions, "group", F.element_at("tags", -1))
-    kept = covered_on_trees(by_rarest.mapInArrow(_reduce_again, GROUPED), partitions, counts)
+    kept = covered_on_trees(by_rarest.mapInArrow(_reduce_again, GROUPED), partitions, loads)
     return kept.where(F.expr("trees & ~covered") != 0)
 
 
-def covered_on_trees(sets: DataFrame, partitions: int, counts: Counts | None = None) -> DataFrame:
+def covered_on_trees(sets: DataFrame, partitions: int, loads: Loads | None = None) -> DataFrame:
     """Return the sets of each group with the trees on which another set of the group covers them: ANSWERS.
 
-    sets: GROUPED. counts: the relative numbers of rows of the groups, if one may have a large part of all.
+    sets: GROUPED. loads: the rows of the groups, in partitions of average size, if one may have several.
     """
-    sets, load = (sets, None) if counts is None else _with_loads(sets, counts, partitions)
+    sets, load = (sets, None) if loads is None else _with_loads(sets, loads)
     queries = spread_queries(sets, partitions, load)
     answers = queries.select("group", "tags", "trees", "length", "copy").mapInArrow(_answer, ANSWERS)
     unions = [F.bit_or(column).alias(column) for column in ("trees", "covered")]
@@ -76,9 +121,8 @@ def group_counts(rows: DataFrame, targets: Targets) -> Counts:
     return counts
 
 
-def _with_loads(sets: DataFrame, counts: Counts, partitions: int) -> tuple[DataFrame, Column | None]:
+def _with_loads(sets: DataFrame, loads: Loads) -> tuple[DataFrame, Column | None]:
     """Return sets with the `load` of each group that has more rows than two partitions, and its column, if any has."""
-    loads = counts * (partitions / max(1, int(counts.sum())))
     large = np.flatnonzero(loads >= 2)
     if not len(large):
         return sets, None
@@ -115,6 +159,19 @@ def reduced(parts: Sequence[DescriptorRows]) -> DescriptorRows:
     left = minimal_masks(groups, sets, masks)
     kept = np.flatnonzero(left)
     return DescriptorRows(groups[kept], sets.take(kept), left[kept])
+
+
+def _minimal_of_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the minimal sets of groups, each once, from rows that are sorted by group."""
+    for batch in slices_by("group", batches):
+        rows = reduced([DescriptorRows.of(batch)])
+        firsts = first_equal(rows.sets, rows.groups)  # equal sets may be left on different trees
+        masks = np.zeros(len(rows), dtype=np.uint64)
+        np.bitwise_or.at(masks, firsts, rows.masks)
+        kept = np.flatnonzero(masks)
+        groups, sets, masks = rows.groups[kept], rows.sets.take(kept), masks[kept]
+        covered = subset_masks(groups, sets, masks, groups, sets, sets.sizes - 1)
+        yield record_batch(ANSWERS, groups, sets.to_arrow(), masks.view(np.int64), covered.view(np.int64))
 
 
 def _reduce_input(batches: Iterator[pa.RecordBatch], targets: Targets) -> Iterator[pa.RecordBatch]:

@@ -52,6 +52,11 @@ class Targets:
         """Return targets with one group of all nodes."""
         return cls(np.arange(nodes + 1), np.zeros(nodes, dtype=np.int32), np.ones(nodes, dtype=np.uint64))
 
+    def of_groups(self, is_chosen: NDArray[np.bool_]) -> Targets:
+        """Return the targets in some of the groups: bool[groups]."""
+        kept = is_chosen[self.groups]
+        return Targets(np.append(0, np.cumsum(kept))[self.offsets], self.groups[kept], self.masks[kept])
+
 
 @dataclass(frozen=True, eq=False)
 class RouterInterfaces:

@@ -39,7 +39,7 @@ from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.fib import folded, named
 from cbnet.pipeline.tables.minimal_descriptors import covered_on_trees, minimal_descriptors
 from cbnet.pipeline.tables.router_interfaces import Targets
-from cbnet.pipeline.tables.subset_queries import slices_of_sets
+from cbnet.pipeline.tables.subset_queries import slices_by
 from cbnet.pipeline.tables.tree_counts import merged_answers, subset_owners
 from cbnet.routing.sizing.edge_counts import SetMarks
 from cbnet.topology import ROOT, Tree
@@ -94,7 +94,7 @@ def _marks(predicates: DataFrame, tree: Tree, partitions: int) -> DataFrame:
 
 def _mark_sets(batches: Iterator[pa.RecordBatch], ancestors: CommonAncestors) -> Iterator[pa.RecordBatch]:
     """Yield the marks of sets below the root, from all answers about them."""
-    for rows in slices_of_sets(batches):
+    for rows in slices_by("hash", batches):
         sets, owners, inner = merged_answers(rows, len(ancestors))
         marks = SetMarks.of(owners, inner, ancestors)
         below_root = np.flatnonzero(marks.positions > 0)

@@ -67,9 +67,9 @@ def slices(batches: Iterator[pa.RecordBatch], max_bytes: int | None = None) -> I
     return _slices(batches, _keys, _answered, max_bytes)
 
 
-def slices_of_sets(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a partition that is sorted by `hash`, in slices with all rows of a hash."""
-    return _slices(batches, lambda rows: _column(rows, "hash"))
+def slices_by(column: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a partition that is sorted by a column, in slices with all rows of a value."""
+    return _slices(batches, lambda rows: _column(rows, column))
 
 
 def _slices(

@@ -22,7 +22,7 @@ from cbnet.pipeline.tables.subset_queries import (
     first_copies,
     prefixes,
     slices,
-    slices_of_sets,
+    slices_by,
     spread_queries,
     stored_rows,
 )
@@ -41,7 +41,7 @@ def minimal_counts(predicates: DataFrame, tree: Tree, partitions: int | None = N
 def subset_owners(
     predicates: DataFrame, tree: Tree, ancestors: CommonAncestors, partitions: int | None = None
 ) -> DataFrame:
-    """Return the answers about every set, to be read by `slices_of_sets` and `merged_answers`: TOPS and `hash`."""
+    """Return the answers about every set, to be read by `slices_by` and `merged_answers`: TOPS and `hash`."""
     partitions = partitions or partitions_for(predicates.sparkSession, predicates.count())
     queries = spread_queries(_with_owners(predicates, tree, partitions), partitions, F.lit(float(partitions)))
     columns = queries.select("tags", "positions", "length", "copy")
@@ -91,7 +91,7 @@ def _find_subset_owners(batches: Iterator[pa.RecordBatch], ancestors: CommonAnce
 
 def _mark_minimal(batches: Iterator[pa.RecordBatch], ancestors: CommonAncestors) -> Iterator[pa.RecordBatch]:
     """Yield the marks of sets, from all answers about them."""
-    for rows in slices_of_sets(batches):
+    for rows in slices_by("hash", batches):
         _, owners, inner = merged_answers(rows, len(ancestors))
         yield _marks(owners, inner, ancestors)
 
