@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import BooleanType, StructType
+from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StructType
 
 import cbnet
 from cbnet.errors import CbnetError, InputError
@@ -354,7 +354,7 @@ def _write(
         return StoredFiles(folder, _files(spark, folder)), rows
     observation = Observation()
     counted = content.observe(observation, F.count(F.lit(1)).alias("rows"))
-    counted.write.partitionBy(*partition_by).parquet(path)
+    counted.write.partitionBy(*partition_by).options(**_encodings(content.schema)).parquet(path)
     if partition_by and not list_files(spark, folder):
         _write_empty(content, path, partition_by)
     stored = StoredFiles(folder, _files(spark, folder), content.schema.jsonValue())
@@ -366,6 +366,12 @@ def _write(
         raise CbnetError(f"{folder}: {written:,} rows were written, but the files there have {rows:,}; run it again")
     files = [StoredFile(file.name, file.bytes, counts.get(file.name, 0)) for file in stored.files]
     return replace(stored, files=files), rows
+
+
+def _encodings(schema: StructType) -> dict[str, str]:
+    """Return options of the writer: tags have no dictionary, which cost more time and bytes than it saved."""
+    lists = [field.name for field in schema if field.dataType == ArrayType(IntegerType())]
+    return {f"parquet.enable.dictionary#{name}.list.element": "false" for name in lists}
 
 
 def _write_empty(content: DataFrame, path: str, partition_by: Sequence[str]) -> None:
