@@ -40,13 +40,20 @@ _GIB = 2**30
 # Up to 32 GiB Java uses short pointers: a heap between that and about 48 GiB holds less.
 _MAX_HEAP = 31 * _GIB
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_JAVA_VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
+# Else Arrow checks the bounds of every value that Spark reads from Python's batches, and whether it is null, as Spark
+# does: a third of Java's time for writing them as Parquet.
+_ARROW_OPTIONS = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 _PYTHON = "spark.pyspark.python"
+# In place of G1, which let the heap grow twice as large before it collected, and took an eighth more processor time.
+_GC_OPTIONS = "-XX:+UseParallelGC -XX:GCTimeRatio=9"
 
 # Defaults of new sessions. No result depends on them, except timestamps without a zone that are read from text.
 _SETTINGS = {
     "spark.io.compression.codec": "zstd",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.session.timeZone": "UTC",
+    "spark.executor.extraJavaOptions": _ARROW_OPTIONS,
     "spark.ui.showConsoleProgress": "false",
 }
 
@@ -191,7 +198,10 @@ def _settings(target: SessionTarget, external: Sequence[ExternalSettings], conf:
     if _starts_java(target):
         log = Path(__file__).with_name("log4j2.properties")
         options = settings.get(_JAVA_OPTIONS, configured.get(_JAVA_OPTIONS, ""))
-        settings[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={log.as_uri()} {options}".strip()
+        chosen = " ".join([options, *(os.environ.get(name, "") for name in _JAVA_VARIABLES)])
+        collector = "" if "GC" in chosen else _GC_OPTIONS  # two collectors are an error
+        java = (f"-Dlog4j2.configurationFile={log.as_uri()}", _ARROW_OPTIONS, collector, options)
+        settings[_JAVA_OPTIONS] = " ".join(filter(None, java))
     return settings
 
 
