@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from cbnet.language.dialects.cesql_operands import Variant, is_space
 from cbnet.language.like_pattern import escape_pattern
+from cbnet.language.regex_syntax import ranges_of
 
 PARTS = frozenset({"LEFT()", "RIGHT()", "SUBSTRING()", "TRIM()"})
 JOINS = frozenset({"CONCAT()", "CONCAT_WS()"})
@@ -23,7 +24,8 @@ JOINS = frozenset({"CONCAT()", "CONCAT_WS()"})
 
 @lru_cache(maxsize=1)
 def _spaces() -> str:
-    return "".join(f"\\x{{{code:x}}}" for code in range(0x3001) if is_space(chr(code)))
+    ranges = ranges_of((code, code) for code in range(0x3001) if is_space(chr(code)))
+    return "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges)
 
 
 def trimmed_regex(text: str) -> str:

@@ -337,7 +337,7 @@ def _constants(test: Test) -> Iterator[Value]:
     elif isinstance(test, Like):
         yield "".join("".join(char or "a" for char in piece) for piece in pieces(test.pattern))
     elif isinstance(test, RegexTest):
-        yield from examples(test.pattern)
+        yield from (each for text in examples(test.pattern) for each in (text, f" {text} "))
     elif isinstance(test, AddressTest):
         yield from (str(block_of(test.block).network_address), "0.0.0.0", "::")
     for operand in operands_of(test):
