@@ -37,6 +37,7 @@ TESTS = [
     'string({x}) != "q"', "bool({x}) = true", "int({x}) >= 0", "{x} not in (8, 9)", "({x} = 5) is not true",
     "({x} = 5) is not false", 'not ({x} ^= "q")', '{x} not like "q%"', "{x} = n", "{x} < s or {x} > s", "{x} != t",
     "{x} + n = 2", "({x} + n = 0) is not true", "{x} = null or {x} + 1 = null", "string({x}) = null",
+    '{x} =~ "^[^q]"', "time({x}) > 0",
 ]  # fmt: skip
 
 
@@ -54,6 +55,8 @@ def test_a_test_is_found_exactly_where_no_row_passes(kind):
     found = {text for finding in report.findings for text in finding.rules}
     if kind in ("times", "dates"):  # strings, which could be numbers and bools
         passed |= {"bool({x}) = true", "int({x}) >= 0"}
+    if kind in ("strings", "dictionary", "lists of structs"):  # which could be times
+        passed |= {"time({x}) > 0"}
     assert found == {*TESTS} - passed
 
 

@@ -17,6 +17,7 @@ from cbnet.language.condition import (
     Membership,
     Outcome,
     Presence,
+    RegexTest,
     TagTest,
 )
 from cbnet.language.constraint import Constraint, Op, takes
@@ -31,7 +32,7 @@ _BOOL, _NUMBER, _STRING, _NULL = (frozenset([kind]) for kind in ValueType)
 _PLAIN = ALL_TYPES - _NULL
 _FUNCTIONS: dict[str, tuple[Types, Types]] = {  # the types of the argument, and of the result
     "lower": (_STRING, _STRING), "upper": (_STRING, _STRING), "length": (_STRING, _NUMBER), "abs": (_NUMBER, _NUMBER),
-    "int": (_PLAIN, _NUMBER), "string": (_PLAIN, _STRING), "bool": (_PLAIN, _BOOL),
+    "int": (_PLAIN, _NUMBER), "string": (_PLAIN, _STRING), "bool": (_PLAIN, _BOOL), "time": (_STRING, _NUMBER),
 }  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def condition_can_hold(condition: Condition, types: TypesOf, may_be_absent: Call
         return True
     if isinstance(test, Comparison):
         return _is_decided(test, accepted, types)
-    if isinstance(test, Like | AddressTest):
+    if isinstance(test, Like | RegexTest | AddressTest):
         return bool(result_types(test.operand, types) & _STRING)
     if isinstance(test, Membership):
         return bool(result_types(test.operand, types).intersection(map(value_type, test.values)))
