@@ -14,8 +14,6 @@ from support.data_sets import KEY, REFUSED, data_sets, joined
 
 import cbnet
 from cbnet import InputError, Table
-from cbnet.matching.files.columnar_files import open_columnar
-from cbnet.matching.files.file_matching import FileMatcher
 from cbnet.matching.row_matching import match_rows
 from cbnet.matching.storage.arrow_messages import read_frame
 from cbnet.pipeline.match.message_dataframes import MessageFormat, message_schema, read_messages, read_stream
@@ -89,40 +87,24 @@ def by_dicts(table, _):
 def by_frame(table, frame):
     found = []
     for part in match_rows(table._compiled, read_frame(frame).batches, reject=True):
-        found += answers(table, part, {*part.rejected})
+        labels = [table._compiled.labels[target] for target in part.targets.tolist()]
+        ends = zip(part.offsets, part.offsets[1:], strict=False)
+        found += [REFUSED if row in part.rejected else labels[first:end] for row, (first, end) in enumerate(ends)]
     return found
 
 
-def answers(table, part, refused):
-    labels = [table._compiled.labels[target] for target in part.targets.tolist()]
-    ends = zip(part.offsets, part.offsets[1:], strict=False)
-    return [REFUSED if row in refused else labels[first:end] for row, (first, end) in enumerate(ends)]
-
-
-def by_json_lines(table, path):
-    found = {}
-    with path.open("rb") as file:
-        for part in FileMatcher(table._compiled).match_lines(file.read, str(path)):
-            found |= dict.fromkeys(part.errors, REFUSED)
-            valid = [number for number in part.numbers if number not in part.errors]
-            found |= dict(zip(valid, answers(table, part, ()), strict=True))
-    return [found[number] for number in sorted(found)]
-
-
-def by_columns(table, path, types=None):
-    file = open_columnar(path, types)
-    found = dict.fromkeys(range(len(group("csv" if types else "parquet").rows)), REFUSED)  # also rows that are skipped
-    for part in FileMatcher(table._compiled).match_columns(file):
-        refused = {part.numbers.index(number) for number in part.errors}
-        found |= dict(zip(part.rows.column(KEY).to_pylist(), answers(table, part, refused), strict=True))
+def by_files(table, path, types=None):
+    form = path.suffix.removeprefix(".")
+    found = dict.fromkeys(range(len(group(form).rows)), REFUSED)
+    found |= {match.message[KEY]: match.rules for match in table.match_files(path, types=types) if match.error is None}
     return [*found.values()]
 
 
 PATHS = {
     "dicts": ("jsonl", by_dicts),
-    "JSON Lines": ("jsonl", by_json_lines),
-    "CSV": ("csv", lambda table, path: by_columns(table, path, group("csv").csv_types())),
-    "Parquet": ("parquet", by_columns),
+    "JSON Lines": ("jsonl", by_files),
+    "CSV": ("csv", lambda table, path: by_files(table, path, group("csv").csv_types())),
+    "Parquet": ("parquet", by_files),
     "pandas": ("parquet", lambda table, path: by_frame(table, pd.read_parquet(path, dtype_backend="pyarrow"))),
     "Polars": ("parquet", lambda table, path: by_frame(table, pl.read_parquet(path))),
     "DuckDB": ("parquet", lambda table, path: by_frame(table, duckdb.read_parquet(str(path)))),
