@@ -16,6 +16,9 @@ from cbnet import Table, parse
 from cbnet._kernels.frame_matching import LiveMatcher
 from cbnet.matching import LiveTable
 from cbnet.matching.files.message_files import read_encoded
+from cbnet.network.link.settings import Settings
+from cbnet.network.simulation.memory_client import MemoryClient
+from cbnet.network.simulation.memory_network import MemoryNetwork
 
 NUMBERS = st.integers(0, 3)
 TESTS = {
@@ -203,6 +206,26 @@ def test_a_live_table_and_frames_agree_with_the_plain_message(is_compiled):
 
     with merging_often(3):
         check()
+
+
+@pytest.mark.parametrize("is_fast", [False, True])
+@settings(max_examples=10)
+@given(st.lists(ANY_RULE, min_size=8, max_size=8), st.lists(MESSAGES, min_size=20, max_size=20))
+def test_two_routers_deliver_what_the_plain_messages_match(is_fast, rules, messages):
+    memory = MemoryNetwork(1, is_fast=is_fast)
+    for name in "ab":
+        memory.add(Settings(name))
+    memory.add_cable("a", "b")
+    receiver, publisher = (MemoryClient(memory, f"client of {name}", name) for name in "ab")
+    memory.run(3.0)
+    for number, (text, _) in enumerate(rules):
+        receiver.subscribe(number, text)
+    memory.run(1.0)
+    for number, message in enumerate(messages):
+        publisher.publish(message, str(number).encode())
+    memory.run(1.0)
+    found = sorted((int(delivery.payload), delivery.subscription) for delivery in receiver.deliveries)
+    assert found == [(number, rule) for number, answer in enumerate(expected(rules, messages)) for rule in answer]
 
 
 @given(RULES)

@@ -2,6 +2,7 @@
 
 import random
 import string
+from collections.abc import Callable
 
 from cbnet.errors import InputError
 from cbnet.language import Filter, Predicate, parse
@@ -126,7 +127,7 @@ class RandomLanguage:
 
     def arithmetic(self) -> str:
         operands = [
-            self.random.choice((self.name(), self.name(), "2", "0.5", "1e300"))
+            (self.name() if self.random.random() < 0.8 else self.random.choice(("2", "0.5", "1e300")))
             for _ in range(self.random.choice((1, 2)))
         ]
         ops = self.random.choices((" + ", " - ", " * ", " / ", " div ", " mod "), k=len(operands))
@@ -144,13 +145,17 @@ class RandomLanguage:
         return rules
 
     def some_filter(self) -> Filter:
+        return self.accepted(self.filter).filters[0]
+
+    def accepted(self, text: Callable[[], str]) -> Predicate:
+        """Return the first predicate of random texts that the parser accepts, and that is not empty."""
         while True:
             try:
-                filters = parse(self.filter()).filters
+                predicate = parse(text())
             except InputError:
                 continue
-            if filters:
-                return filters[0]
+            if predicate.filters:
+                return predicate
 
     # --- messages
 
@@ -200,7 +205,7 @@ class RandomLanguage:
 
     def range_rules(self, count: int) -> dict[object, object]:
         """Return a table of predicates of ranges; some rules have several, some filters belong to several rules."""
-        filters = [parse(self.range_filter()) for _ in range(count)]
+        filters = [self.accepted(self.range_filter) for _ in range(count)]
         return {
             number: Predicate(filter for each in self.random.choices(filters, k=self.random.choice((1, 1, 2)))
                               for filter in each.filters)
