@@ -28,7 +28,7 @@ from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.spark.costs import CostMeter
 from cbnet.pipeline.spark.failures import one_line_errors
 from cbnet.pipeline.spark.progress import step
-from cbnet.pipeline.spark.results import StoredResult, write_result, writing
+from cbnet.pipeline.spark.results import StoredResult, draft_result, publish, writing
 
 _ALL = Selection()
 
@@ -55,17 +55,26 @@ def run(
     """
     spark = session() if needs_spark(config) else None
     decisions = decide([*states(config, spark)], selection)
+    check = _without_a_lock
     with ExitStack() as stack:
         if any(decision.is_to_run for decision in decisions):
-            stack.enter_context(writing(spark, config.out))
+            check = stack.enter_context(writing(spark, config.out))
             decisions = decide([*states(config, spark)], selection)  # another run may have ended meanwhile
             spark = spark or session()
             check_reach(config, str(spark.sparkContext.master))
-        yield from _outcomes(decisions, config, spark, report)
+        yield from _outcomes(decisions, config, spark, report, check)
+
+
+def _without_a_lock() -> None:
+    """Check nothing: no stage is to run."""
 
 
 def _outcomes(
-    decisions: Sequence[Decision], config: Config, spark: SparkSession | None, report: Callable[[Decision], None]
+    decisions: Sequence[Decision],
+    config: Config,
+    spark: SparkSession | None,
+    report: Callable[[Decision], None],
+    check: Callable[[], None],
 ) -> Iterator[StageOutcome]:
     context: StageContext | None = None
     results: dict[str, StoredResult] = {}
@@ -76,19 +85,22 @@ def _outcomes(
                 context = StageContext(spark, config, results)
                 context.check()
             report(decision)
-            results[decision.name] = _run_stage(context, decision.status)
+            results[decision.name] = _run_stage(context, decision.status, check)
         elif decision.status.state is StageState.DONE and decision.status.result is not None:
             results[decision.name] = decision.status.result
         if decision.name in results:
             yield StageOutcome(decision.name, results[decision.name], decision.is_to_run)
 
 
-def _run_stage(context: StageContext, planned: StageStatus) -> StoredResult:
+def _run_stage(context: StageContext, planned: StageStatus, check: Callable[[], None]) -> StoredResult:
+    """Run a stage, and publish its result if the `check` of the lock raises no error."""
     spark, started = context.spark, monotonic()
     name = planned.stage.name
     with one_line_errors(f"stage {name}"), step(spark, name), CostMeter(spark) as meter:
         output = planned.stage.work(context)
-        return write_result(
+        draft = draft_result(
             spark, output.content, context.config.out, name, planned.provenance, partition_by=output.partition_by,
             started=started, facts=output.facts, cost=meter.cost, files=planned.stage.files,
         )  # fmt: skip
+        check()
+        return publish(spark, context.config.out, draft)

@@ -214,6 +214,22 @@ def test_two_runs_at_once_are_kept_apart(spark, tmp_path):
     assert new_stages(config, spark) == []
 
 
+def test_a_stage_that_has_lost_its_lock_publishes_nothing(spark, tmp_path):
+    config = config_of(tmp_path, "[network]\ngraph = 'ring:5'\n[population]\nclusters = 9\n")
+    lock = Path(config.out) / "_lock"
+
+    def take_over(decision):
+        if decision.name == "population":
+            lock.write_text("of another run")
+
+    with pytest.raises(CbnetError, match="another run has taken over the lock, which was not renewed"):
+        [*run(config, lambda: spark, take_over)]
+    assert lock.read_text() == "of another run"
+    lock.unlink()
+    assert [read_result(spark, f"{config.out}/{stage}") is not None for stage in MADE[:2]] == [True, False]
+    assert new_stages(config, spark) == MADE[1:]
+
+
 BOOKMARKS = [
     ("ann", "u1", "News Jazz"), ("ann", "u2", "news vinyl"), ("bob", "u1", "news"), ("bob", "u3", "piano"),
     ("eve", "u4", ""), ("eve", "u5", "running shoes"), ("fay", "u6", "runs news"), ("fay", "u7", "news cats"),
