@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -19,6 +20,7 @@ from cbnet.pipeline.spark.results import (
     damage,
     draft_result,
     publish,
+    publish_together,
     read_result,
     write_result,
 )
@@ -138,6 +140,42 @@ def test_every_tool_reads_the_rows_of_the_last_complete_result(spark, frame, tmp
     publish(spark, str(tmp_path), draft())
     assert read_by_all(spark, folder) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["_new", "_old", "trees"]
+
+
+def test_every_tool_reads_old_or_new_rows_of_a_job_that_is_killed_in_between(spark, frame, tmp_path, monkeypatch):
+    out, names = tmp_path / "job", ("matches", "counts")
+
+    def drafts(*numbers):
+        rows = frame([(x, x % 2) for x in numbers], "x int, tree int")
+        columns = ([], ["tree"])
+        return {
+            name: draft_result(spark, rows, str(out), name, PROVENANCE, partition_by=by)
+            for name, by in zip(names, columns, strict=True)
+        }
+
+    publish_together(spark, str(out), drafts(1, 2), {})
+    with monkeypatch.context() as patched:
+        patched.setattr(results, "_complete", lambda *_: None)
+        publish_together(spark, str(out), drafts(3), {})
+    read = []
+    for killed_at in range(4):  # renames: the old and the new one of each folder
+        folder, renames = tmp_path / str(killed_at), []
+        shutil.copytree(out, folder)
+
+        def rename(spark, source, target, kind=results.rename, *, killed_at=killed_at, renames=renames):
+            if len(renames) == killed_at:
+                raise MemoryError
+            renames.append(source)
+            kind(spark, source, target)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(results, "rename", rename)
+            with pytest.raises(MemoryError):
+                clean_up(spark, str(folder))
+        read.append([read_by_all(spark, folder / name) for name in names])
+        clean_up(spark, str(folder))
+        assert [pq.read_table(folder / name)["x"].to_pylist() for name in names] == [[3], [3]]
+    assert read == [[[1, 2], [1, 2]], ["error", [1, 2]], [[3], [1, 2]], [[3], "error"]]
 
 
 def test_rows_that_are_lost_before_the_manifest_is_written_are_noticed(spark, numbers, tmp_path, monkeypatch):
