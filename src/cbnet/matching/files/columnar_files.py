@@ -8,6 +8,7 @@ are, else of strings; an empty cell is an absent attribute. So a CSV file is rea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import insort
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -114,6 +116,10 @@ class ColumnarFile(ABC):
         """Return whether a column has a null cell, or may have one."""
         return True
 
+    def numbers(self, first: int, count: int) -> Sequence[int]:
+        """Return the numbers, from 1, of rows that were read: the first is that after `first` others."""
+        return range(first + 1, first + count + 1)
+
     @property
     def size(self) -> int:
         """The value of `position` at the end."""
@@ -208,7 +214,8 @@ class _ArrowStream(ColumnarFile):
 class _CsvFile(ColumnarFile):
     def __init__(self, path: Path, types: Mapping[str, str]) -> None:
         self._given = types
-        self._ragged: list[int] = []  # lines of rows of another number of cells, in order
+        self._ragged: list[int] = []  # numbers of rows of another number of cells, in order
+        self._left_out: list[int] = []  # numbers of all skipped rows, in order
         super().__init__(path)
 
     def _open(self) -> pa.Schema:
@@ -225,8 +232,8 @@ class _CsvFile(ColumnarFile):
             for name in inferred:
                 while _cast(batch.column(name), _INFERRED[inferred[name]]) is None:
                     inferred[name] += 1
-        self.skipped.clear()
-        self._ragged.clear()
+        for each in (self.skipped, self._ragged, self._left_out):
+            each.clear()
         self.inferred = inferred.keys()
         types = {name: _CSV_TYPES[type] for name, type in self._stated.items()}
         types |= {name: _INFERRED[number] for name, number in inferred.items()}
@@ -234,6 +241,14 @@ class _CsvFile(ColumnarFile):
 
     def has_nulls(self, name: str) -> bool:
         return name not in self._full
+
+    def numbers(self, first: int, count: int) -> Sequence[int]:
+        rows = super().numbers(first, count)
+        if not self._left_out:
+            return rows
+        read_before = np.array(self._left_out) - np.arange(len(self._left_out))  # and one more
+        found: list[int] = (np.array(rows) + np.searchsorted(read_before, rows, "right")).tolist()
+        return found
 
     def _batches(self, _: Uses) -> Iterator[pa.RecordBatch]:
         first = 0
@@ -271,19 +286,25 @@ class _CsvFile(ColumnarFile):
 
     def _skip(self, row: Any) -> str:
         cells = "1 cell" if row.actual_columns == 1 else f"{row.actual_columns} cells"
-        problem = f"a row has {cells} and not {row.expected_columns}: {row.text[:40]!r}"
-        self.skipped.append(InputError(problem, file=str(self.path), line=row.number))
-        self._ragged.append(row.number)
+        number = row.number - 1  # Arrow counts the header
+        problem = f"row {number} has {cells} and not {row.expected_columns}: {row.text[:40]!r}"
+        self._leave_out(number, InputError(problem, file=str(self.path)))
+        self._ragged.append(number)
         return "skip"
 
     def _skip_misfit(self, row: int, field: pa.Field, cell: str) -> None:
         """Skip a row, counted from 0 without ragged ones, with a cell that is not of its type."""
-        line = row + 2  # after the header
+        number = row + 1
         for ragged in self._ragged:
-            line += ragged <= line
-        problem = f"column {field.name!r}: {cell[:40]!r} is not of the type {self._stated[field.name]}"
+            number += ragged <= number
+        problem = f"row {number}, column {field.name!r}: {cell[:40]!r} is not of the type {self._stated[field.name]}"
         hint = f"state another one, such as --types {field.name}=string"
-        self.skipped.append(InputError(problem, hint=hint, file=str(self.path), line=line))
+        self._leave_out(number, InputError(problem, hint=hint, file=str(self.path)))
+
+    def _leave_out(self, number: int, error: InputError) -> None:
+        """Skip a row: not a line, since cells may have several lines, and blank ones are none."""
+        insort(self._left_out, number)
+        self.skipped.append(error)
 
 
 def _check_utf8(path: Path) -> None:

@@ -188,9 +188,13 @@ class FileMatcher:
             return not only_used or field.name == RESERVED_NAME or reader.uses(field.name, field.type)
 
         for part in match_rows(self.compiled, file.batches(uses), threads=self.threads, reject=True):
-            first = part.first + 1
-            errors = {first + row: error.at(file=str(file.path)) for row, error in part.rejected.items()}
-            numbers = range(first, first + len(part.batch))
+            numbers = file.numbers(part.first, len(part.batch))
+            errors = {
+                numbers[row]: InputError(
+                    f"row {numbers[row]}, {error.problem.partition(', ')[2]}", hint=error.hint, file=str(file.path)
+                )
+                for row, error in part.rejected.items()
+            }
             yield MatchedMessages(part.batch, numbers, part.offsets, part.targets, errors)
 
     def match_lines(self, read: Callable[[int], bytes], source: str | None) -> Iterator[MatchedMessages]:

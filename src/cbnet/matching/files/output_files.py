@@ -20,8 +20,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from cbnet.errors import InputError, LimitError
-from cbnet.files import unwritable
+from cbnet.files import unreadable, unwritable
 from cbnet.matching.files.file_matching import MatchedMessages, Rows, RuleNames, by_rule
+from cbnet.matching.files.line_columns import LineColumns, batch_of_lines
 from cbnet.matching.rule import RuleName
 from cbnet.matching.storage.arrow_values import plain_values
 
@@ -38,9 +39,12 @@ def open_output(path: Path, *, is_columnar: bool) -> OutputFile:
         *others, last = _FORMATS
         hint = f"use {', '.join(others)} or {last}"
         raise InputError(f"unknown file type {path.suffix!r}", hint=hint, file=str(path))
-    if not is_columnar and path.suffix != ".jsonl":
-        raise InputError("results of JSON Lines are JSON Lines", hint="use the suffix .jsonl", file=str(path))
-    return _FORMATS[path.suffix](path)
+    file = _FORMATS[path.suffix](path)
+    if is_columnar:
+        return file
+    file = file if isinstance(file, JsonLinesOutput) else LinesOutput(path, file)
+    file.write([])  # there may be no lines
+    return file
 
 
 class OutputFile(ABC):
@@ -144,6 +148,43 @@ class JsonLinesOutput(_TextOutput):
     def _append(self, file: pa.OSFile, part: Rows) -> None:
         lines = json_lines(part) if isinstance(part, pa.RecordBatch) else part
         file.write(b"\n".join([*lines, b""]))
+
+
+class LinesOutput(OutputFile):
+    """A file of columns whose rows are lines: these wait in a file, since all of them determine the columns."""
+
+    def __init__(self, path: Path, file: OutputFile) -> None:
+        super().__init__(path)
+        self._file = file
+        self._lines = JsonLinesOutput(path.with_name(f".{path.name}.{os.getpid()}.jsonl"))
+        self._columns = LineColumns()
+
+    def _write(self, parts: list[list[bytes]]) -> None:
+        for lines in parts:
+            for line in lines:
+                self._columns.add(msgspec.json.decode(line))
+            self._lines.write(lines)
+
+    def finish(self) -> None:
+        """Write the columns of all lines."""
+        self.flush()
+        self._lines.finish()
+        schema = self._columns.schema
+        self._file.write(batch_of_lines([], schema))
+        try:
+            with self._lines.path.open("rb") as waiting:
+                while lines := waiting.readlines(_PART_BYTES):
+                    self._file.write(batch_of_lines(lines, schema))
+        except OSError as error:
+            raise unreadable(self._lines.path, error) from None
+        self._lines.path.unlink()
+        self._file.finish()
+
+    def abandon(self) -> None:
+        """Remove the files."""
+        for file in (self._file, self._lines):
+            file.abandon()
+        self._lines.path.unlink(missing_ok=True)
 
 
 def json_lines(rows: pa.RecordBatch) -> list[bytes]:

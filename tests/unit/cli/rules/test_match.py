@@ -1,6 +1,7 @@
 """`cbnet match` on files: formats, forms of results, errors. Expected matches come from the reference."""
 
 import json
+import re
 
 import pyarrow as pa
 import pyarrow.csv
@@ -242,7 +243,7 @@ def test_csv_columns_have_the_type_of_all_their_cells(cbnet, tmp_path, monkeypat
         "1: text, int, bool",
         "52: int, float, empty",
     ]
-    assert (outcome.code, "a row has 2 cells and not 4: '9,9'" in outcome.err) == (2, True)
+    assert (outcome.code, "row 54 has 2 cells and not 4: '9,9'" in outcome.err) == (2, True)
 
 
 TYPED = "fw,n\n1.2,7\n2.1,8\n1.20,x\n"
@@ -279,7 +280,7 @@ def test_wrong_types_are_named(cbnet, rules, tmp_path, types, problem):
     assert problem in outcome.err
 
 
-def test_csv_rows_with_a_cell_of_another_type_are_skipped_with_their_line(cbnet, tmp_path, monkeypatch):
+def test_csv_rows_that_cannot_be_read_are_skipped_with_their_number(cbnet, tmp_path, monkeypatch):
     monkeypatch.setattr("cbnet.matching.files.columnar_files._CSV_BYTES", 32)
     (tmp_path / "rules.toml").write_text("[rules]\nlow = 'n < 50'\n")
     rows = [*map(str, range(100)), "x,1", "y", "z", "7", "?"]
@@ -287,11 +288,25 @@ def test_csv_rows_with_a_cell_of_another_type_are_skipped_with_their_line(cbnet,
     (tmp_path / "t.csv").write_text("\n".join(["n", *rows]))
     outcome = cbnet("match", "--rules", tmp_path / "rules.toml", tmp_path / "t.csv", "--types", "n=int")
     assert (outcome.code, outcome.out.count("low")) == (2, 51)
-    errors = [line for line in outcome.err.splitlines() if "t.csv:" in line]
-    lines = sorted(int(line.partition("t.csv:")[2].partition(":")[0]) for line in errors)
-    assert lines == [number for number, row in enumerate(rows, 2) if not row.isdigit()]
+    bad = sorted(int(number) for number in re.findall(r"t\.csv: row (\d+)", outcome.err))
+    assert bad == [number for number, row in enumerate(rows, 1) if not row.isdigit()]
     hint = "column 'n': 'a' is not of the type int; state another one, such as --types n=string"
-    assert f"t.csv:43: {hint}" in outcome.err
+    assert f"t.csv: row 42, {hint}" in outcome.err
+    printed = [int(line.partition(":")[0]) for line in outcome.out.splitlines()]
+    assert printed == [number for number, row in enumerate(rows, 1) if row.isdigit()]
+
+
+def test_rows_of_csv_are_counted_whatever_lines_they_have(cbnet, tmp_path):
+    (tmp_path / "rules.toml").write_text("[rules]\nlow = 'n < 50'\n")
+    (tmp_path / "t.csv").write_text('n,text\n1,"a\nb\nc"\n\n2,b,c\nx,d\nnan,e\n5,f\n')
+    outcome = cbnet("match", "--rules", tmp_path / "rules.toml", tmp_path / "t.csv", "--types", "n=float")
+    assert outcome.out == "1: low\n5: low\n"
+    problems = [line.partition("t.csv: ")[2].partition(";")[0] for line in outcome.err.splitlines()[:3]]
+    assert sorted(problems) == [
+        "row 2 has 3 cells and not 2: '2,b,c'",
+        "row 3, column 'n': 'x' is not of the type float",
+        "row 4, column 'n': NaN and infinity are not values",
+    ]
 
 
 def test_rules_that_do_not_fit_the_columns_are_a_warning_and_strictly_an_error(cbnet, tmp_path):
@@ -427,9 +442,71 @@ def test_options_that_cannot_be_met_are_refused(cbnet, rules, write, tmp_path, m
     assert {path.name for path in tmp_path.iterdir()} == {"rules.jsonl", "trades.parquet"}
 
 
-def test_results_of_json_lines_are_json_lines(cbnet, rules, write, tmp_path):
-    outcome = cbnet("match", "--rules", rules, write(".jsonl"), "-o", tmp_path / "x.parquet")
-    assert (outcome.code, "results of JSON Lines are JSON Lines" in outcome.err) == (2, True)
+EVENTS = [
+    {"id": 1, "n": 2, "mixed": 5, "at": {"city": "Rome"}, "legs": [{"x": 1}, {"y": "a"}], "big": 1},
+    {"id": 2, "n": 0.5, "mixed": "err", "at": {"zip": [1, 2]}, "legs": [], "none": None, "big": 2**70},
+    {"id": 3, "n": None, "mixed": [True, {"k": None}], "at": None, "flag": False, "#": ["a"], "empty": {}},
+]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "open_table", "is_piped"),
+    [
+        (".parquet", pq.ParquetFile, True),
+        (".arrow", pa.ipc.open_file, False),
+        (".arrows", pa.ipc.open_stream, False),
+    ],
+)
+def test_json_lines_become_columns_that_hold_the_values_of_all_lines(
+    cbnet, tmp_path, monkeypatch, suffix, open_table, is_piped
+):
+    monkeypatch.setattr(output_files, "_PART_BYTES", 100)
+    lines, target = tmp_path / "events.jsonl", tmp_path / f"out{suffix}"
+    lines.write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+    (tmp_path / "rules.toml").write_text("[rules]\nlow = 'id < 3'\nhalf = 'n = 0.5'\n")
+    given, stdin = ("-", lines.read_bytes()) if is_piped else (lines, b"")
+    done = cbnet("match", "--rules", tmp_path / "rules.toml", given, "-o", target, stdin=stdin)
+    assert (done.code, done.err) == (0, "3 messages, 3 matches, 0 bad lines\n")
+    with pa.OSFile(str(target)) as file:
+        opened = open_table(file)
+        table = opened.read() if is_piped else opened.read_all()
+    zip_type, legs = pa.list_(pa.int64()), pa.list_(pa.struct([("x", pa.int64()), ("y", pa.string())]))
+    types = {
+        "id": pa.int64(), "n": pa.float64(), "mixed": pa.string(), "at": pa.struct([("city", pa.string()), ("zip", zip_type)]),
+        "legs": legs, "big": pa.string(), "rules": pa.list_(pa.string()), "none": pa.string(), "flag": pa.bool_(),
+        "#": pa.list_(pa.string()), "empty": pa.string(),
+    }  # fmt: skip
+    assert {column.name: column.type for column in table.schema} == types
+    assert table["n"].to_pylist() == [2.0, 0.5, None]
+    assert table["mixed"].to_pylist() == ["5", "err", '[true,{"k":null}]']
+    assert table["at"].to_pylist() == [{"city": "Rome", "zip": None}, {"city": None, "zip": [1, 2]}, None]
+    assert table["legs"].to_pylist() == [[{"x": 1, "y": None}, {"x": None, "y": "a"}], [], None]
+    assert table["big"].to_pylist() == ["1", str(2**70), None]
+    assert table["rules"].to_pylist() == [["low"], ["low", "half"], []]
+    assert table["#"].to_pylist() == [None, None, ["a"]]
+    assert {path.name for path in tmp_path.iterdir()} == {"events.jsonl", "rules.toml", target.name}
+
+
+@pytest.mark.parametrize("options", [[], ["--rows"], ["--events"]])
+def test_forms_of_results_are_the_same_of_lines_and_of_columns(cbnet, rules, write, tmp_path, options):
+    for source in (".jsonl", ".parquet"):
+        target = tmp_path / f"of{source}.parquet"
+        assert cbnet("match", "--rules", rules, write(source), "-o", target, *options).code == 0
+    of_lines, of_columns = (pq.read_table(tmp_path / f"of{source}.parquet") for source in (".jsonl", ".parquet"))
+    assert of_lines.equals(of_columns)
+
+
+def test_failed_results_of_lines_leave_no_files(cbnet, rules, write, tmp_path):
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    assert cbnet("match", "--rules", rules, empty, "-o", tmp_path / "empty.csv").code == 0
+    before = {*tmp_path.iterdir()}
+    already = cbnet("match", "--rules", rules, write(".jsonl", TAGGED), "-o", tmp_path / "x.parquet")
+    assert (already.code, "have a column 'rules' already" in already.err) == (2, True)
+    assert {*tmp_path.iterdir()} - before == {tmp_path / "trades.jsonl"}
+
+
+def test_a_member_named_as_the_column_of_rules_is_an_error(cbnet, rules, write, tmp_path):
     already = cbnet("match", "--rules", rules, write(".jsonl", TAGGED), "-o", tmp_path / "x.jsonl")
     assert (already.code, "have a column 'rules' already" in already.err) == (2, True)
 
