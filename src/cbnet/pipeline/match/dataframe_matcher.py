@@ -17,7 +17,7 @@ from dataclasses import asdict
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import (
     ArrayType,
@@ -59,6 +59,8 @@ from cbnet.pipeline.match.batch_matcher import (
 from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, column, field_of, used_columns
 from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.schemas import arrow_schema
+from cbnet.pipeline.spark.parallelism import run_tasks
+from cbnet.pipeline.spark.session_target import is_connect
 
 CORRUPT = "_corrupt_record"  # Spark's column for unreadable lines
 # Of messages in JSON Lines: the line, which the workers read, its file, and the first byte of its block.
@@ -227,6 +229,16 @@ def check_tables(
 ) -> ColumnReport:
     """Return what the rules of tables test of columns that no row can pass."""
     return check_columns([table.open_here().compiled for table in tables], columns, names_only=names_only)
+
+
+def start_workers(spark: SparkSession) -> None:
+    """Start the Python workers of a session, which takes seconds; those of Spark Connect start with the first match."""
+    if not is_connect(spark):
+        run_tasks(spark, [import_matching] * spark.sparkContext.defaultParallelism)
+
+
+def import_matching() -> None:
+    """Import this module in a worker: to find this function is to import it."""
 
 
 def check_policy(on_error: str) -> None:

@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from time import monotonic
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql.types import StringType, StructField, StructType
 
 from cbnet.errors import InputError
 from cbnet.matching.frames import AnyTable
@@ -35,10 +35,18 @@ from cbnet.pipeline.match.dataframe_matcher import (
     message_columns_of,
     observe_counts,
     observed_counts,
+    start_workers,
     used_names,
 )
 from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, open_columns
-from cbnet.pipeline.match.message_dataframes import MessageFormat, MessageFrame, check_session, read_messages
+from cbnet.pipeline.match.message_dataframes import (
+    KAFKA,
+    KAFKA_COLUMNS,
+    MessageFormat,
+    MessageFrame,
+    check_session,
+    read_messages,
+)
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.stored_matches import JOB_BUCKETS, MATCHES, bucketed, partitions, rule_counts
 from cbnet.pipeline.spark.failures import one_line_errors
@@ -84,15 +92,29 @@ class MatchTask(MessageFormat):
             if name in (used.names if self.columns is None else self.columns):
                 problem = f"{name!r} is in the names of folders, not in the lines: no rule can use it"
                 raise InputError(problem, hint="write it into the lines; if it is there, give the folders as a pattern")
-        if self.schema is not None:  # lines hold more than a schema that is stated
-            more = [name for name in self.columns or () if name.partition(".")[0] not in schema.names]
-            schema = StructType([*schema, *(StructField(name, StringType()) for name in more)])
+        if self.schema is not None:
+            self._check_columns(schema.names)
         return attributes_of(schema, self.columns, used, of_lines=True)
+
+    def _check_columns(self, names: Sequence[str]) -> None:
+        """Refuse columns that are not in the schema that is stated."""
+        for name in self.columns or ():
+            if not any(name == each or name.startswith(f"{each}.") for each in names):
+                near = get_close_matches(name, names, 1)
+                hint = f"did you mean {near[0]!r}?" if near else "add it to --schema"
+                raise InputError(f"--column: no column {name!r} in --schema", hint=hint)
 
     def warning(self, rows: DataFrame, tables: Sequence[ShippedTable]) -> str | None:
         """Return a warning about rules that do not fit the columns; raise it if the task is strict."""
-        of_lines = LINE in rows.columns
-        found = self.attributes(rows, used_names(tables))
+        of_lines, used = LINE in rows.columns, used_names(tables)
+        found = self.attributes(rows, used)
+        if self.format == KAFKA and (named := used.names.intersection(KAFKA_COLUMNS)):
+            problem = (
+                f"{min(named)!r} is a column of Kafka's records, not an attribute: rules see the JSON of their values"
+            )
+            if self.strict:
+                raise InputError(problem, hint="match a DataFrame with this column, in a program")
+            return problem
         if of_lines and self.schema is not None and self.columns is None:
             return None
         report = check_tables(tables, open_columns(found) if of_lines else found, names_only=of_lines)
@@ -214,6 +236,8 @@ def _run(
         warning = job.warning(frame.rows, tables)
     if warning:
         remark(warning)
+    with timed(spark, steps, "start workers"):
+        start_workers(spark)
     results = _Results(spark, out, _provenance(job, tables))
     with timed(spark, steps, "match and write"):
         observation = Observation()

@@ -34,6 +34,7 @@ from cbnet.pipeline.match.dataframe_matcher import (
     dead_letters,
     observe_counts,
     observed_counts,
+    start_workers,
 )
 from cbnet.pipeline.match.match_job import (
     DryRun,
@@ -122,7 +123,7 @@ class MatchStream:
         self._pinned = TableVersions([*job.tables], f"{self._checkpoint}/cbnet", remark)
         self._total, self._rejected = MatchCounts(), Counter[str]()
         self._versions: dict[str, None] = {}
-        self._steps = {"pin and ship the table": 0.0, "match and write": 0.0, "compact": 0.0}
+        self._steps = {"start workers": 0.0, "pin and ship the table": 0.0, "match and write": 0.0, "compact": 0.0}
         self._batches = 0
         self._failure: CbnetError | None = None
         self._source: Mapping[str, int] = {}
@@ -137,6 +138,8 @@ class MatchStream:
         """Match until interrupted, a batch every `every` seconds; or, with `once`, all current messages."""
         started = monotonic()
         rows = self._rows()
+        with timed(self._spark, self._steps, "start workers"):
+            start_workers(self._spark)
         finish_compaction(self._spark, self._out)
         clean_up(self._spark, self._out)
         writer = rows.writeStream.foreachBatch(self._match).option("checkpointLocation", self._checkpoint)

@@ -33,6 +33,7 @@ from cbnet.pipeline.spark.session import require_classic
 
 FILES = ("parquet", "orc", "json", "csv")
 KAFKA = "kafka"
+KAFKA_COLUMNS = ("topic", "partition", "offset")  # of the result
 ROUTER = router_source.NAME
 STREAM_FORMATS = (KAFKA, ROUTER)  # streams that are no files, and have no schema
 MESSAGE_PRESETS = tuple(name for name, members in PRESETS.items() if members["format"] in ("table", "quotes"))
@@ -208,7 +209,7 @@ def _kafka(spark: SparkSession, schema: StructType, options: Mapping[str, str]) 
         hint = f"add {_KAFKA_PACKAGE}:{spark.version} and the --option values of Kafka"
         raise InputError(f"cannot read from Kafka: {cause(error)}", hint=hint) from None
     values = records.withColumn("value", F.col("value").cast("string"))
-    return _with_columns(values, schema, {}, "topic", "partition", "offset", "columns.*")
+    return _with_columns(values, schema, {}, *KAFKA_COLUMNS, "columns.*")
 
 
 def _router(spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:

@@ -33,8 +33,8 @@ def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
     assert (summary["records"], summary["matches"]) == (4, 4)
     assert summary["rejected"] == {"a value is missing": 1}
     assert summary["rules"] == 3
-    steps = ["ship tables", "read the schema", "match and write", "count by rule", "collect rejected rows"]
-    assert [*summary["steps"]] == steps
+    steps = ["ship tables", "read the schema", "start workers", "match and write", "count by rule"]
+    assert [*summary["steps"]] == [*steps, "collect rejected rows"]
     rows = {(row.id, row.rule) for row in read_result(spark, f"{out}/matches").frame(spark).collect()}
     assert rows == {(1, "cheap"), (1, "zug"), (1, "new"), (4, "zug")}
     counts = {row.rule: row.matches for row in read_result(spark, f"{out}/counts").frame(spark).collect()}

@@ -9,6 +9,7 @@ from cbnet.matching.column_check import check_columns
 from cbnet.pipeline.match.dataframe_matcher import FOLDER, LINE
 from cbnet.pipeline.match.match_job import MatchTask
 from cbnet.pipeline.match.message_columns import UsedNames, attributes_of, open_columns, used_columns
+from cbnet.pipeline.match.shipped_tables import ship_tables
 
 pytestmark = pytest.mark.usefixtures("spark")  # whose parser reads the schemas of these tests
 
@@ -124,6 +125,20 @@ def test_lines_may_hold_more_than_their_schema():
         of_lines("prise")
 
 
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_rules_about_columns_of_kafka_are_a_warning_and_strictly_an_error(spark, is_strict):
+    schema = StructType.fromDDL(f"topic string, partition int, offset bigint, price double, {LINE} string")
+    rows = SimpleNamespace(schema=schema, columns=schema.names)
+    task = MatchTask(format="kafka", schema="price double", tables=[], strict=is_strict)
+    tables = ship_tables(spark, Table.build({"a": 'topic = "trades"'}), filters=False)
+    if is_strict:
+        with pytest.raises(InputError, match=r"'topic' is a column of Kafka's records.*; match a DataFrame"):
+            task.warning(rows, tables)
+    else:
+        assert task.warning(rows, tables).startswith("'topic' is a column of Kafka's records, not an attribute")
+        assert task.warning(rows, ship_tables(spark, Table.build({"a": "other = 1"}), filters=False)) is None
+
+
 def test_columns_that_lines_cannot_have_are_refused_before_matching():
     def attributes(ddl, **task):
         schema = StructType(
@@ -134,7 +149,11 @@ def test_columns_that_lines_cannot_have_are_refused_before_matching():
 
     used, in_folder = UsedNames(frozenset({"price", "day"}), False), {FOLDER: True}
     assert attributes("price int", columns=["price"]) == ["price"]
-    assert attributes("price int", columns=["at.city"], schema="price int") == ["at.city"]
+    assert attributes("price int, at string", columns=["at.city"], schema="price int, at string") == ["at.city"]
+    with pytest.raises(InputError, match="--column: no column 'prise' in --schema; did you mean 'price'"):
+        attributes("price int", columns=["prise"], schema="price int")
+    with pytest.raises(InputError, match=r"--column: no column 'at\.city' in --schema; add it to --schema"):
+        attributes("price int", columns=["at.city"], schema="price int")
     for columns in (None, ["day"]):
         with pytest.raises(InputError, match="'day' is in the names of folders, not in the lines"):
             attributes("price int", columns=columns)
