@@ -176,7 +176,9 @@ def _counts(summary: MatchSummary) -> str:
 def _print_rest(summary: MatchSummary, version: str) -> None:
     for reason, count in sorted(summary.rejected.items(), key=lambda item: -item[1]):
         print(f"  rejected: {count:,}: {reason}")
-    print(f"table {version}; {summary.records_per_second:,.0f} records per second")
+    # In less than a second of work, the rate would be that of Spark's own start.
+    has_rate = summary.encode_s + summary.match_s >= 1
+    print(f"table {version}" + (f"; {summary.records_per_second:,.0f} records per second" if has_rate else ""))
     for step, seconds in summary.steps.items():
         print(f"  {step:<28} {seconds:8.1f} s")
     print(f"  {'kernel, all workers':<28} {summary.match_s:8.1f} s; {summary.encode_s:.1f} s to read Arrow")
