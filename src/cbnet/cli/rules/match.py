@@ -136,7 +136,7 @@ def _match(table: RuleFile, files: Sequence[str], options: ResultOptions, inputs
                 report.add(matched, print_rows(matched) if print_rows else ())
                 if sink:
                     sink.write(matched)
-            skipped += file.skipped if file else ()
+            skipped += file.skipped.values() if file else ()
         if sink:
             sink.finish()
     except BaseException:

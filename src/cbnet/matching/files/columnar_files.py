@@ -8,7 +8,6 @@ are, else of strings; an empty cell is an absent attribute. So a CSV file is rea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import insort
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -88,7 +87,7 @@ class ColumnarFile(ABC):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.skipped: list[InputError] = []  # rows that cannot be read, so far
+        self.skipped: dict[int, InputError] = {}  # rows that cannot be read, so far, by their numbers from 1
         with self._naming_errors():
             self._file: Any = pa.OSFile(str(path))
             self.schema = self._open()
@@ -215,7 +214,6 @@ class _CsvFile(ColumnarFile):
     def __init__(self, path: Path, types: Mapping[str, str]) -> None:
         self._given = types
         self._ragged: list[int] = []  # numbers of rows of another number of cells, in order
-        self._left_out: list[int] = []  # numbers of all skipped rows, in order
         super().__init__(path)
 
     def _open(self) -> pa.Schema:
@@ -232,8 +230,8 @@ class _CsvFile(ColumnarFile):
             for name in inferred:
                 while _cast(batch.column(name), _INFERRED[inferred[name]]) is None:
                     inferred[name] += 1
-        for each in (self.skipped, self._ragged, self._left_out):
-            each.clear()
+        self.skipped.clear()
+        self._ragged.clear()
         self.inferred = inferred.keys()
         types = {name: _CSV_TYPES[type] for name, type in self._stated.items()}
         types |= {name: _INFERRED[number] for name, number in inferred.items()}
@@ -244,9 +242,9 @@ class _CsvFile(ColumnarFile):
 
     def numbers(self, first: int, count: int) -> Sequence[int]:
         rows = super().numbers(first, count)
-        if not self._left_out:
+        if not self.skipped:
             return rows
-        read_before = np.array(self._left_out) - np.arange(len(self._left_out))  # and one more
+        read_before = np.array(sorted(self.skipped)) - np.arange(len(self.skipped))  # and one more
         found: list[int] = (np.array(rows) + np.searchsorted(read_before, rows, "right")).tolist()
         return found
 
@@ -303,8 +301,7 @@ class _CsvFile(ColumnarFile):
 
     def _leave_out(self, number: int, error: InputError) -> None:
         """Skip a row: not a line, since cells may have several lines, and blank ones are none."""
-        insort(self._left_out, number)
-        self.skipped.append(error)
+        self.skipped[number] = error
 
 
 def _check_utf8(path: Path) -> None:

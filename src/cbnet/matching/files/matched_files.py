@@ -30,7 +30,7 @@ class FileMatch(Generic[Key]):
     """A message of a file and its rules, or its error."""
 
     file: str
-    number: int  # of the line of JSON Lines or the row of columns, from 1; of a row of CSV that is skipped, its line
+    number: int  # of the line of JSON Lines or the row of columns, from 1
     rules: Sequence[Key] = ()
     error: InputError | None = None  # a message that is not valid has no rules
     _read: Callable[[], dict[str, Any]] = field(default=dict, repr=False, compare=False)
@@ -55,8 +55,8 @@ def match_files(
         for part in matcher.match_file(Path(name), file):
             errors = (FileMatch[Any](name, number, error=part.errors[number]) for number in sorted(part.errors))
             yield from merge(_valid(name, part, compiled.labels), errors, key=attrgetter("number"))
-        for error in file.skipped if file else ():
-            yield FileMatch(name, error.line or 0, error=error)
+        for number, error in sorted(file.skipped.items()) if file else ():
+            yield FileMatch(name, number, error=error)
 
 
 def _valid(name: str, part: MatchedMessages, labels: Sequence[RuleName]) -> Iterator[FileMatch[Any]]:

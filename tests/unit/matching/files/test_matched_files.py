@@ -34,7 +34,7 @@ def test_lines_of_compressed_files_have_their_rules_or_their_error(tmp_path):
 def test_columns_of_csv_have_the_types_that_are_stated(tmp_path):
     (tmp_path / "a.csv").write_text("fw,temp\n1.2,50\n1.2,cold\n2.0,\n")
     found = [*TABLE.match_files([str(tmp_path / "a.csv")], types={"fw": "string", "temp": "int"}, threads=2)]
-    assert rows(found) == [(1, ["old", "hot", 3], None), (2, [3], None), (3, (), "column 'temp': 'col")]
+    assert rows(found) == [(1, ["old", "hot", 3], None), (3, [3], None), (2, (), "row 2, column 'temp")]
     assert [match.message for match in found] == [{"fw": "1.2", "temp": 50}, {"fw": "2.0"}, {}]
 
 
