@@ -13,7 +13,7 @@ from cpython.mem cimport PyMem_RawFree
 
 cdef enum:
     MAX_WORDS = 64      # a filter with more is in no block
-    FREE_COLUMNS = 4    # of each block, beside those that its words pay for
+    FREE_COLUMNS = 2    # of each block, beside those that its words pay for
 
 cdef double _FALSE_MARKS = 0.1  # of the marks that no constraint has, those that a message has by chance
 

@@ -24,8 +24,8 @@ NONE = np.uint32(2**32 - 1)
 # With these, blocks serve nothing of the mix of [2002], and what they serve faster of dense ranges.
 READ_BLOCK, READ_MARK, READ_ENTRY = 25.0, 0.5, 30.0
 COLUMN_SHARE = 0.03  # of a block's filters that constrain a dimension, for it to have a column
-COLUMNS_PER_WORD = 12 / (ROWS * ROW_WORDS * 8)  # 12 bytes of columns beside the 8 of each word
-_LEAST_FILLED = 8  # a dimension with fewer filters than this part of a block has none
+COLUMNS_PER_WORD = 8 / (ROWS * ROW_WORDS * 8)  # 8 bytes of columns beside the 8 of each word
+_LEAST_FILLED = 4  # a dimension with fewer filters than this part of a block has none
 _WIDTHS = 1.25  # ratio of the widths of two classes
 _CLASS_BLOCKS = 16  # a class with fewer is merged with the next: a block should span little of its dimension
 _SAMPLED = 200_000  # filters whose bounds divide the dimensions into cells
