@@ -14,7 +14,7 @@ from cbnet import Table
 pytest.importorskip("grpc", reason="pip install 'cbnet[connect]'")
 ROOT = Path(__file__).parents[2]
 MATCH_TESTS = ROOT / "tests" / "spark" / "pipeline" / "match"
-ALPHA = ["lab", "alpha", "specific", "--scenario", "uniform-50", "--sets", "2", "--max-predicates", "50", "--json"]
+TASK_TESTS = ROOT / "lab" / "tests" / "spark" / "experiments" / "y2006" / "test_monte_carlo.py"  # no tables, tasks only
 # Commands one after another in one process: each would take seconds to import its packages.
 COMMANDS = """
 import json, sys
@@ -77,7 +77,6 @@ def outcomes(server, folder):
         "stream": ["spark", "stream", *job, "--once"],
         "pipeline": ["pipeline", "run", folder / "run.toml"],
         "pipeline with a master": ["pipeline", "run", folder / "run.toml", "--master", "local[2]"],
-        "alpha": [*ALPHA, "--remote", server],
     }
     texts = {name: [*map(str, arguments)] for name, arguments in commands.items()}
     done = run(server, "-c", COMMANDS, text=json.dumps(texts))
@@ -86,8 +85,8 @@ def outcomes(server, folder):
 
 
 @pytest.mark.long
-def test_matching_passes_its_tests_under_connect(server):
-    files = [MATCH_TESTS / file for file in ("test_match.py", "test_sql_functions.py")]
+def test_matching_and_experiments_pass_their_tests_under_connect(server):
+    files = [MATCH_TESTS / "test_match.py", MATCH_TESTS / "test_sql_functions.py", TASK_TESTS]
     done = run(server, "-m", "pytest", *files, "-p", "no:cacheprovider", "-k", "not at_a_uri")  # needs Hadoop
     assert done.returncode == 0, done.stdout
     assert "skipped" not in done.stdout
@@ -118,11 +117,3 @@ def test_what_needs_a_classic_session_is_refused_at_once(outcomes, server):
     code, _, err = outcomes["pipeline with a master"]
     assert code == 2
     assert f"master local[2] was requested, but SPARK_REMOTE uses remote {server}" in err
-
-
-@pytest.mark.long
-def test_tasks_of_experiments_run_under_connect(outcomes, server, cbnet):
-    code, out, err = outcomes["alpha"]
-    assert code == 0, err
-    assert out == cbnet(*ALPHA).out  # without Spark
-    assert err.splitlines()[0].endswith(f" at {server} (requested)")

@@ -27,6 +27,7 @@ from cbnet.language.condition import Condition, Outcome, Presence
 from cbnet.language.relations.type_check import ALL_TYPES, Types, condition_can_hold
 from cbnet.language.values import RESERVED_NAME, ValueType, format_name
 from cbnet.matching.compiled_table import CompiledTable
+from cbnet.matching.engines.registry import engine
 from cbnet.matching.rule import RuleName
 from cbnet.matching.storage.arrow_messages import FrameRows
 from cbnet.matching.storage.attribute_columns import TAGS, AttributeColumn, attribute_columns
@@ -39,6 +40,8 @@ _SHOWN = 10  # findings in a warning
 _SHOWN_RULES = 3  # of a finding
 _MAX_COMPARED = 200  # unknown names that are compared with those of columns
 _MAX_CONDITIONS = 10_000  # distinct ones of a table; decoding takes some 20 µs each
+_MAX_CONSTRAINTS = 200_000  # of a table that is compared although nobody has asked: reading back takes 1 µs each
+_NO_TAGS = "no column '#', which holds the tags"
 _NULL = frozenset([ValueType.NULL])
 _NOUNS = {ValueType.BOOL: "bools", ValueType.NUMBER: "numbers", ValueType.STRING: "strings"}
 _STATED = {ValueType.BOOL: "bool", ValueType.NUMBER: "float", ValueType.STRING: "string"}
@@ -98,18 +101,22 @@ def check_columns(
     tables: Sequence[CompiledTable],
     columns: Sequence[AttributeColumn],
     *,
+    strict: bool = False,
     has_nulls: Callable[[str], bool] = lambda _: True,
     names_only: bool = False,
 ) -> ColumnReport:
     """Return what the rules of tables test of columns that no row can pass.
 
+    strict: check large tables, too, which takes seconds.
     has_nulls: whether a column, which may be null, has a null cell; asked only where a rule tests that.
     names_only: the columns are known, and their types are not.
     """
     held = _Held(columns, has_nulls, names_only)
     found: dict[tuple[int, str, str | None], set[RuleName]] = {}
     for table in tables:
-        for finding in _TableCheck(table, held).findings():
+        is_large = table.metadata["constraints"] > _MAX_CONSTRAINTS
+        check = _TagTableCheck if engine(table.engine).tags_only else _TableCheck
+        for finding in check(table, held).findings() if strict or not is_large else ():
             found.setdefault((finding.rank, finding.problem, finding.hint), set()).update(finding.rules)
     findings = [Finding(*key, frozenset(rules)) for key, rules in found.items()]
     findings.sort(key=lambda each: (each.rank, -len(each.rules)))
@@ -129,7 +136,7 @@ class FrameCheck:
         schema = rows.schema.remove_metadata()  # of pandas, it has the number of rows
         if schema in self._fitting or (not strict and schema in self._warned):
             return
-        report = check_columns([self._table], attribute_columns(schema), has_nulls=rows.has_nulls)
+        report = check_columns([self._table], attribute_columns(schema), strict=strict, has_nulls=rows.has_nulls)
         (self._warned if report.findings else self._fitting).add(schema)
         report.warn(strict=strict, stacklevel=stacklevel + 1)
 
@@ -205,6 +212,18 @@ class _Held:
         return f"state its type: --types {name}={_STATED[wanted[0]]}"
 
 
+class _TagTableCheck:
+    """The check of a table of tags, whose filters are not read."""
+
+    def __init__(self, table: CompiledTable, held: _Held) -> None:
+        self._table, self._held = table, held
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what no row can pass."""
+        if self._table.metadata["constraints"] and not self._held.has_tags:
+            yield Finding(3, _NO_TAGS, None, frozenset(self._table.labels))
+
+
 class _TableCheck:
     """The check of the rules of one table.
 
@@ -229,7 +248,7 @@ class _TableCheck:
             name = self._columns.symbols[symbol]
             if test is Test.TAG:
                 if not self._held.has_tags:
-                    self._add(3, "no column '#', which holds the tags", None, number)
+                    self._add(3, _NO_TAGS, None, number)
             elif test is Test.CONDITION:
                 conditions += 1
                 if conditions <= _MAX_CONDITIONS:

@@ -27,4 +27,7 @@ def test_a_function_of_a_constant_without_a_result_is_an_error():
 def test_an_unknown_function_is_an_error_with_the_known_ones():
     with pytest.raises(PredicateSyntaxError, match="unknown function `trim`") as raised:
         parse('trim(x) = "a"')
-    assert raised.value.hint == "the functions are lower, upper, length, abs, int, string, bool, time"
+    assert (
+        raised.value.hint
+        == "the functions are lower, upper, length, abs, int, string, bool, time, and count for arrays"
+    )

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from cbnet import ColumnWarning, InputError, Table
+from cbnet.matching import column_check
 from cbnet.matching.column_check import check_columns
+from cbnet.matching.engines.registry import TAG_ENGINES
 from cbnet.matching.storage.attribute_columns import attribute_columns
 
 MOMENT = datetime(2026, 11, 15)
@@ -153,3 +155,20 @@ def test_nulls_of_frames_in_memory_are_counted():
     required = pa.schema([pa.field("price", pa.float64(), nullable=False)])
     with pytest.raises(InputError, match="has no nulls"):
         table.match_frame(pa.table({"price": [1.5]}, required), strict=True)
+
+
+def test_a_large_table_is_compared_only_if_mistakes_are_errors(monkeypatch):
+    monkeypatch.setattr(column_check, "_MAX_CONSTRAINTS", 1)
+    compiled = Table.build({"one": "prise < 5", "two": "prise < 6"})._compiled
+    columns = attribute_columns(ORDERS.schema)
+    assert not check_columns([compiled], columns).findings
+    assert check_columns([compiled], columns, strict=True).findings
+
+
+@pytest.mark.parametrize("engine", TAG_ENGINES)
+def test_tables_of_tags_need_a_column_of_tags(engine):
+    compiled = Table.build({"red": "#red", "blue": "#blue"}, engine=engine)._compiled
+    [finding] = check_columns([compiled], attribute_columns(ORDERS.schema)).findings
+    assert (finding.problem, finding.rules) == ("no column '#', which holds the tags", {"red", "blue"})
+    with_tags = pa.schema([("#", pa.list_(pa.string()))])
+    assert not check_columns([compiled], attribute_columns(with_tags)).findings

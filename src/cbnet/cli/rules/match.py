@@ -107,7 +107,8 @@ class _Inputs:
 
         file = None if name == "-" else open_columnar(Path(name), self._types)
         if file is not None:
-            report = check_columns([self._compiled], file.attributes, has_nulls=file.has_nulls)
+            strict = self._strict
+            report = check_columns([self._compiled], file.attributes, strict=strict, has_nulls=file.has_nulls)
             if self._strict:
                 report.check(name)
             if report.warning and report.warning != self._warning:

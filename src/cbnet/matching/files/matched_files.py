@@ -50,7 +50,7 @@ def match_files(
     for name in expand_patterns(patterns):
         file = open_columnar(Path(name), types)
         if file is not None:
-            report = check_columns([compiled], file.attributes, has_nulls=file.has_nulls)
+            report = check_columns([compiled], file.attributes, strict=strict, has_nulls=file.has_nulls)
             report.warn(strict=strict, stacklevel=2)
         for part in matcher.match_file(Path(name), file):
             errors = (FileMatch[Any](name, number, error=part.errors[number]) for number in sorted(part.errors))

@@ -110,7 +110,7 @@ def match(
         is_counted=observation is not None,
     )  # fmt: skip
     found = attributes_of(message_columns_of(df), columns, used_names(tables))
-    check_tables(tables, found).warn(strict=strict, stacklevel=2)
+    check_tables(tables, found, strict=strict).warn(strict=strict, stacklevel=2)
     return rows if observation is None else observe_counts(rows, observation)
 
 
@@ -225,10 +225,11 @@ def used_names(tables: Sequence[ShippedTable]) -> UsedNames:
 
 
 def check_tables(
-    tables: Sequence[ShippedTable], columns: Sequence[AttributeColumn], *, names_only: bool = False
+    tables: Sequence[ShippedTable], columns: Sequence[AttributeColumn], *, strict: bool, names_only: bool = False
 ) -> ColumnReport:
-    """Return what the rules of tables test of columns that no row can pass."""
-    return check_columns([table.open_here().compiled for table in tables], columns, names_only=names_only)
+    """Return what the rules of tables test of columns that no row can pass; strict: check large tables, too."""
+    opened = [table.open_here().compiled for table in tables]
+    return check_columns(opened, columns, strict=strict, names_only=names_only)
 
 
 def start_workers(spark: SparkSession) -> None:

@@ -117,7 +117,9 @@ class MatchTask(MessageFormat):
             return problem
         if of_lines and self.schema is not None and self.columns is None:
             return None
-        report = check_tables(tables, open_columns(found) if of_lines else found, names_only=of_lines)
+        report = check_tables(
+            tables, open_columns(found) if of_lines else found, strict=self.strict, names_only=of_lines
+        )
         if self.strict:
             report.check("columns")
         return report.warning
