@@ -213,6 +213,8 @@ def member_of(members: Mapping[str, Member], name: str, noun: str) -> Member:
 def _one_line(text: str, max_length: int = 300) -> str:
     """Return `text`, which may quote any input, shortened and with control characters escaped."""
     text = text if len(text) <= max_length else text[: max_length - 1] + "…"
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 

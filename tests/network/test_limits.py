@@ -108,6 +108,22 @@ def test_conditions_that_relate_attributes_are_few_and_their_combinations_bounde
     assert takes_less_than(0.07, lambda: alone.say(3, message))
 
 
+@pytest.mark.parametrize("length", [700, 4_000])
+def test_quantifiers_of_one_client_are_few_and_do_not_keep_others_from_theirs(length):
+    filters = [f"count(p (@ > {n} and @ != 2)) = {length - n - 2}" for n in range(3, 223)]  # 1 constraint, and 16
+    alone = worst(filters)
+    refused = sent(alone.say(1, Subscribe(999, " or ".join(f"count(q[{n}]) = 1" for n in range(20)), 0)), RefusedFrame)
+    assert refused[0].reason.startswith("too many constraints in all your subscriptions")
+    alone.say(2, Subscribe(2, f"all p (@ < {length})", 0))
+
+    message = Publish(1, {"v": 1, "p": list(range(length))}, [], b"", False)
+    answers = alone.say(3, message)
+    assert [frame.subscriptions for frame in sent(answers, Deliver, 2)] == [[1, 2] if length < 2_000 else [1]]
+    assert [(lost.messages, lost.cause) for lost in sent(answers, Lost, 1)] == [(1, UNDECIDED)]
+    assert len(sent(answers, Lost, 2)) == (length > 2_000)  # more than a client may examine for a message
+    assert takes_less_than(0.07, lambda: alone.say(3, message))  # it took 0.1 s, and each message as long
+
+
 def test_array_elements_are_compared_in_bounded_time():
     filters = [f"e.p < 0 and e.q < 0 and e.r < {-n}" for n in range(1_333)]
     alone = worst(filters)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ITEM_NAME = "@"  # the item itself, in the predicate of a quantifier
 _SEGMENT = re.compile(rf"(.+?)((?:{POSITION})+)", re.DOTALL)
+TEXT = 16  # characters of a condition that take as long as another constraint
 _INDEX = re.compile(r"-?[0-9]+")
 
 Kind: TypeAlias = Literal["item", "count", "all"]
@@ -48,11 +49,23 @@ class Computed(NamedTuple):
         return self.path[0].key
 
     @property
+    def effort(self) -> int:
+        """How many values the test of an item examines, by the length of its predicate."""
+        return _effort(self.predicate)
+
+    @property
     def used_paths(self) -> frozenset[str]:
         """The paths of the values that it depends on, as keys without positions."""
         keys = [segment.key for segment in self.path]
         arrays = (end for end, segment in enumerate(self.path, 1) if segment.positions or end == len(keys))
         return frozenset([".".join(keys[:end]) for end in arrays]).union(_item_paths(".".join(keys), self.predicate))
+
+
+@lru_cache(maxsize=65_536)
+def _effort(predicate: Predicate | None) -> int:
+    filters = () if predicate is None else predicate.filters
+    tests = sum(max(1, len(filter.constraints) + len(filter.conditions)) for filter in filters)
+    return max(1, tests, sum(len(str(condition)) for filter in filters for condition in filter.conditions) // TEXT)
 
 
 def _item_paths(array: str, predicate: Predicate | None) -> Iterator[str]:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.errors import UndecidedError
 from cbnet.language.condition import Condition, Presence, TagTest
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.message import MAX_EXAMINED, Leaf, Message
+from cbnet.language.message import Leaf, Message
+from cbnet.language.search_budget import MAX_EXAMINED, SearchBudget
 from cbnet.language.value_object import ValueObject, validate_members
 from cbnet.language.values import Value, format_tag, validate_tags
 
@@ -167,14 +167,14 @@ def _with_implied(constraints: dict[Constraint, None], conditions: tuple[Conditi
 def binding_exists(
     candidates: Mapping[str, Sequence[Leaf]],
     test: Callable[[Mapping[str, Value]], bool],
-    budget: list[int] | None = None,
+    budget: SearchBudget | None = None,
 ) -> bool:
     """Return whether a binding passes a test; raise UndecidedError if the search takes too long.
 
     candidates: the possible values of each attribute, in the order of the message; none for an unbound one.
     budget: how many values it may examine, together with other searches; by default MAX_EXAMINED.
     """
-    budget = [MAX_EXAMINED] if budget is None else budget
+    budget = SearchBudget(MAX_EXAMINED) if budget is None else budget
     present = (name for name, leaves in candidates.items() if leaves)
     names = sorted(present, key=lambda name: (len(candidates[name]), name))
     if not names:
@@ -194,9 +194,7 @@ def binding_exists(
             continue
         leaf = candidates[names[index]][following[-1]]
         following[-1] += 1
-        budget[0] -= 1
-        if budget[0] < 0:
-            raise UndecidedError((), (), MAX_EXAMINED)
+        budget.spend(1)
         if any(indexes.get(array, at) != at for array, at in leaf.element):
             continue
         values[names[index]] = leaf.value

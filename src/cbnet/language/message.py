@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from cbnet.errors import UndecidedError, ValueDomainError
 from cbnet.language.computed import ITEM_NAME, Computed, Segment, computed
+from cbnet.language.search_budget import MAX_EXAMINED, SearchBudget
 from cbnet.language.value_object import ValueObject
 from cbnet.language.values import (
     RESERVED_NAME,
@@ -38,7 +39,6 @@ from cbnet.language.values import (
     validate_value,
 )
 
-MAX_EXAMINED = 100_000  # values in the search for a binding
 MAX_DEPTH = 64  # levels of nested objects and arrays
 SHOWN_PATH = 200  # characters of a path that errors show: the paths of all values are not made for them
 
@@ -68,10 +68,10 @@ class Message(ValueObject):
     _family = "message"
     attributes: Mapping[str, Any]  # as written: values, nested dicts and lists
     tags: frozenset[str]
-    _budget: list[int]  # how many values the searches in items of arrays may still examine
+    _budget: SearchBudget  # of the searches in items of arrays
     _leaves: Mapping[str, tuple[Leaf, ...]]
     _root: _Node
-    _computed: dict[str, tuple[Leaf, ...]]
+    _computed: dict[str, tuple[Leaf, ...] | None]  # None: undecided; not kept for items, which others may pay for
 
     def __init__(self, attributes: Mapping[str, Any] | None = None, tags: Iterable[str] = ()) -> None:
         if not isinstance(attributes, Mapping | None):
@@ -106,7 +106,8 @@ class Message(ValueObject):
         try:
             return self._leaves
         except AttributeError:
-            self._set(_leaves=leaves(self.attributes))
+            is_flat = all(type(value) not in _CONTAINERS for value in self.attributes.values())
+            self._set(_leaves=leaves(self.attributes) if is_flat else self._nodes.leaves())
             return self._leaves
 
     def leaves_of(self, name: str) -> tuple[Leaf, ...]:
@@ -129,10 +130,24 @@ class Message(ValueObject):
             self._set(_computed={})
             known = self._computed
         if name not in known:
-            meaning = computed(name)
-            budget = getattr(self, "_budget", None) or [MAX_EXAMINED]
+            meaning, is_item = computed(name), self.attributes is _OF_ITEM
+            budget = self._own_budget
+            if not is_item:
+                known[name] = None
+                budget.begin()
             known[name] = () if meaning is None else tuple(_computed_leaves(self._nodes, meaning, budget))
-        return known[name]
+        found = known[name]
+        if found is None:
+            raise UndecidedError((), (), MAX_EXAMINED)
+        return found
+
+    @property
+    def _own_budget(self) -> SearchBudget:
+        try:
+            return self._budget
+        except AttributeError:
+            self._set(_budget=SearchBudget(MAX_EXAMINED, is_renewed=True))
+            return self._budget
 
     @property
     def _nodes(self) -> _Node:
@@ -146,26 +161,26 @@ class Message(ValueObject):
             return root
 
     @classmethod
-    def _of_item(cls, item: Value | _Node, budget: list[int]) -> Message:
+    def _of_item(cls, item: Value | _Node, budget: SearchBudget) -> Message:
         """Return the message of an item of an array: an object, or else what `@` stands for."""
         root = item if isinstance(item, _Node) and not item.items else _Node()
         if root is not item:
             root.children[ITEM_NAME] = _as_node(item)
         message = cls.__new__(cls)
-        found: dict[str, list[Leaf]] = {}
-        root.collect(found, None, (), 0)
-        message._set(attributes=_OF_ITEM, tags=frozenset(), _root=root, _budget=budget)
-        message._set(_leaves={name: tuple(values) for name, values in found.items()})
+        message._set(attributes=_OF_ITEM, tags=frozenset(), _root=root, _budget=budget, _leaves=root.leaves())
         return message
 
     @property
-    def budget(self) -> list[int] | None:
+    def budget(self) -> SearchBudget | None:
         """How many values searches may still examine, if that is shared: in the items of arrays."""
         return self._budget if self.attributes is _OF_ITEM else None
 
-    def limit_items(self, budget: list[int]) -> None:
-        """Limit how many values all searches in items of arrays may examine; else MAX_EXAMINED for each attribute."""
-        self._set(_budget=budget)
+    def limit_items(self, budget: SearchBudget, known: dict[str, tuple[Leaf, ...] | None] | None = None) -> None:
+        """Limit how many values all searches in items of arrays may examine; else MAX_EXAMINED for each attribute.
+
+        known: values of computed attributes; others are added.
+        """
+        self._set(_budget=budget, _computed={} if known is None else known)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the members of the JSON form of this message."""
@@ -204,9 +219,7 @@ def leaves(members: Mapping[str, Any]) -> dict[str, tuple[Leaf, ...]]:
         return {name: (Leaf(value),) for name, value in members.items()}
     root = _Node()
     root.insert(dict(members))
-    found: dict[str, list[Leaf]] = {}
-    root.collect(found, None, (), 0)
-    return {name: tuple(values) for name, values in found.items()}
+    return root.leaves()
 
 
 def _plain(value: object, where: str, depth: int) -> Any:
@@ -242,13 +255,14 @@ def check_depth(where: str, depth: int) -> None:
 class _Node:
     """All values of one path in one element: scalars, an object, and the elements of an array."""
 
-    __slots__ = ("children", "elements", "items", "scalars")
+    __slots__ = ("children", "elements", "items", "messages", "scalars")
 
     def __init__(self) -> None:
         self.scalars: list[Value] = []
         self.children: dict[str, _Node] = {}
         self.elements: list[_Node] = []
         self.items: list[Value | _Node] = []  # scalars and elements, in their order
+        self.messages: list[Message] | None = None  # of the items, once a quantifier tests them
 
     def insert(self, value: Any) -> None:
         if isinstance(value, dict):
@@ -281,6 +295,12 @@ class _Node:
         beside.children = self.children
         return [*self.items, beside]
 
+    def item_messages(self, budget: SearchBudget) -> list[Message]:
+        """Return the messages of the items, the same for all quantifiers."""
+        if self.messages is None:
+            self.messages = [Message._of_item(item, budget) for item in self.all_items()]
+        return self.messages
+
     def arrays(self, path: str, element: Element) -> Iterator[tuple[str, Element, tuple[bool, ...]]]:
         """Yield each array that holds elements, and which of its items are elements."""
         if self.elements:
@@ -289,6 +309,12 @@ class _Node:
             yield from node.arrays(f"{path}[]", (*element, ((path, 0), index)))
         for key, node in self.children.items():
             yield from node.arrays(f"{path}.{key}", element)
+
+    def leaves(self) -> dict[str, tuple[Leaf, ...]]:
+        """Return the leaves of each attribute below this node."""
+        found: dict[str, list[Leaf]] = {}
+        self.collect(found, None, (), 0)
+        return {name: tuple(values) for name, values in found.items()}
 
     def collect(self, found: dict[str, list[Leaf]], path: str | None, element: Element, depth: int) -> None:
         """Add the leaves below this node. `depth` counts the arrays that hold each other directly."""
@@ -305,35 +331,28 @@ class _Node:
 _COMPUTED = 1000  # added to the depth of arrays below a position: no array has it, so their elements are others
 
 
-def _computed_leaves(root: _Node, meaning: Computed, budget: list[int]) -> Iterator[Leaf]:
+def _computed_leaves(root: _Node, meaning: Computed, budget: SearchBudget) -> Iterator[Leaf]:
     """Yield the values of a computed attribute; raise UndecidedError if that takes too long."""
     for node, element, path, depth in _reached(root, meaning.path, None, (), 0, budget):
         if meaning.kind == "item":
             yield from _values(node, path, element, depth)
             continue
-        items = node.all_items()
-        if not items:
+        size = len(node.items) + bool(node.elements and node.children)
+        if not size:
             continue
         if meaning.predicate is None:
-            yield Leaf(len(items), element)
+            yield Leaf(size, element)
             continue
-        _spend(budget, len(items) * len(meaning.predicate))
-        count = sum(meaning.predicate.matches(Message._of_item(item, budget)) for item in items)
-        yield Leaf(count if meaning.kind == "count" else count == len(items), element)
-
-
-def _spend(budget: list[int], count: int) -> None:
-    """Count what is examined; raise UndecidedError if it is too much."""
-    budget[0] -= count
-    if budget[0] < 0:
-        raise UndecidedError((), (), MAX_EXAMINED)
+        budget.spend(size * meaning.effort)
+        matches = map(meaning.predicate.matches, node.item_messages(budget))
+        yield Leaf(sum(matches) if meaning.kind == "count" else all(matches), element)
 
 
 def _reached(
-    node: _Node, segments: Sequence[Segment], path: str | None, element: Element, depth: int, budget: list[int]
+    node: _Node, segments: Sequence[Segment], path: str | None, element: Element, depth: int, budget: SearchBudget
 ) -> Iterator[tuple[_Node, Element, str, int]]:
     """Yield the nodes at a path, each with its elements, and its path and depth as an array."""
-    _spend(budget, 1)
+    budget.spend(1)
     if not segments:
         yield node, element, path or "", depth
         return

@@ -5,7 +5,7 @@ A table is built once, saved as one file and opened by many processes; see `tabl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +19,10 @@ from cbnet._kernels.dict_encoding import DictEncoder
 from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.symbol_table import Symbols, fill_slots
 from cbnet.errors import InputError, TableFileError, UndecidedError
+from cbnet.language.computed import computed
 from cbnet.language.filter import Filter
-from cbnet.language.message import MAX_EXAMINED, Message
+from cbnet.language.message import Message
+from cbnet.language.search_budget import MAX_EXAMINED
 from cbnet.matching.engines.registry import Report, engine
 from cbnet.matching.engines.tag_table import check_tags_only
 from cbnet.matching.rule import Rule, RuleName
@@ -221,17 +223,41 @@ class CompiledTable:
         covered = tests_of(self.arrays.get("covered_words", np.empty(0, np.uint64)))
         return bool((self.arrays["tested"] & np.uint32(1 << test)).any() or (covered == test).any())
 
-    def targets_using(self, names: Collection[str]) -> set[int]:
-        """Return the targets of filters that use some of these attributes."""
+    @property
+    def computed_rows(self) -> dict[str, list[int]]:
+        """The rows of `columns` that use computed attributes, by their names."""
+        return self._computed_rows[0]
+
+    @property
+    def open_rows(self) -> dict[str, list[int]]:
+        """The same, without rows that need a value of the attribute to match: those of constraints on it."""
+        return self._computed_rows[1]
+
+    @cached_property
+    def _computed_rows(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+        names = [name for name in self.symbols.computed_names() if computed(name) is not None]
+        if not names:
+            return {}, {}
         columns = self.columns
-        symbols = [self.symbols.symbol(name, False) for name in names]
-        codes = [columns.conditions.utf8(number) for number in range(len(columns.conditions))]
-        conditions = [number for number, code in enumerate(codes) if {name for name, _ in mentions(code)} & set(names)]
+        by_symbol = {self.symbols.symbol(name, False): name for name in names}
+        bound: dict[str, set[int]] = {name: set() for name in names}
+        found: dict[str, set[int]] = {name: set() for name in names}
         is_condition = tests_of(columns.words) == Test.CONDITION
-        uses = np.isin(symbols_of(columns.words), symbols) & ~is_condition
-        uses |= is_condition & np.isin(operands_of(columns.words), conditions)
-        rows = np.searchsorted(columns.offsets, np.flatnonzero(uses), "right") - 1
-        return set(columns.targets[rows].tolist())
+        places = np.flatnonzero(np.isin(symbols_of(columns.words), [*by_symbol]) & ~is_condition)
+        rows = np.searchsorted(columns.offsets, places, "right") - 1
+        for row, symbol in zip(rows.tolist(), symbols_of(columns.words[places]).tolist(), strict=True):
+            bound[by_symbol[symbol]].add(row)
+        places = np.flatnonzero(is_condition)
+        rows = np.searchsorted(columns.offsets, places, "right") - 1
+        used = [
+            [name for name, is_tag in mentions(columns.conditions.utf8(number)) if name in found and not is_tag]
+            for number in range(len(columns.conditions))
+        ]
+        for row, number in zip(rows.tolist(), operands_of(columns.words[places]).tolist(), strict=True):
+            for name in used[number]:
+                found[name].add(row)
+        every = {name: sorted(bound[name] | found[name]) for name in names}
+        return every, {name: sorted(found[name] - bound[name]) for name in names}
 
     def decode(self, words: Sequence[int]) -> Filter:
         """Return the filter that some words of this table encode."""

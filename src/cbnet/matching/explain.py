@@ -17,8 +17,9 @@ from cbnet.language.condition import Condition, Outcome, Presence, TagTest, oper
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.expression import Constant, Expression, Missing, evaluate, format_beside, names
 from cbnet.language.filter import Filter
-from cbnet.language.message import MAX_EXAMINED, Leaf, Message
+from cbnet.language.message import Leaf, Message
 from cbnet.language.predicate import Predicate
+from cbnet.language.search_budget import MAX_EXAMINED
 from cbnet.language.values import Value, ValueType, format_name, format_tag, format_value, value_type
 from cbnet.matching.rule import RuleName
 
@@ -101,9 +102,13 @@ def explain(message: Message, rule: RuleName, predicate: Predicate) -> Explanati
 def _failures(filter: Filter, message: Message) -> Iterator[Failure]:
     failed = False
     for constraint in filter.written_constraints:
-        if not Filter([constraint]).matches(message):
+        try:
+            if not Filter([constraint]).matches(message):
+                failed = True
+                yield Failure(constraint, _constraint_reason(constraint, message))
+        except UndecidedError:
             failed = True
-            yield Failure(constraint, _constraint_reason(constraint, message))
+            yield Failure(constraint, _TOO_MANY, is_undecided=True)
     for condition in filter.conditions:
         try:
             if not Filter(conditions=[condition]).matches(message):

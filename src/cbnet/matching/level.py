@@ -101,6 +101,31 @@ class Level:
         keep[len(postings) :] = self._alive_aside()
         return columns if keep.all() else take_filters(columns, np.flatnonzero(keep))
 
+    def prepare(self) -> None:
+        """Find the filters that use computed attributes, so that matching does not wait for it."""
+        if self.compiled.computed_rows:
+            self._rows  # noqa: B018  # cached
+
+    def targets_using(self, name: str, *, only_open: bool = False) -> Iterator[int]:
+        """Yield the targets of the filters that are alive and use a computed attribute.
+
+        only_open: only those that may match a message without the attribute.
+        """
+        compiled = self.compiled
+        rows = (compiled.open_rows if only_open else compiled.computed_rows).get(name, ())
+        if not rows:
+            return
+        columns, postings = self._rows
+        removed = self.remainder.removed
+        for row in rows:
+            if row >= len(postings):
+                is_alive = bool(self._alive_aside()[row - len(postings)])
+            else:
+                posting = int(postings[row])
+                is_alive = removed is None or not removed[posting >> 3] >> (posting & 7) & 1
+            if is_alive:
+                yield int(columns.targets[row])
+
     # --- filters that share a posting, and filters aside
 
     @cached_property

@@ -21,17 +21,20 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, cast
+from typing import Any, Generic, NamedTuple, cast
 
 from cbnet._kernels.pivot_memtable import have_conditions
 from cbnet._kernels.pivot_table import match_together
 from cbnet.errors import CbnetError, InputError, UndecidedError
 from cbnet.language.filter import Filter
-from cbnet.language.message import MAX_EXAMINED, Message
+from cbnet.language.message import Leaf, Message
 from cbnet.language.relations.covering import PredicateLike, as_predicate
+from cbnet.language.search_budget import MAX_EXAMINED
 from cbnet.matching.compiled_table import CompiledTable, members_of
+from cbnet.matching.item_payment import ItemPayment, MatchingCredit
 from cbnet.matching.level import Level
 from cbnet.matching.memtable import MemTable, TargetFilter
 from cbnet.matching.rule import checked_name
@@ -46,7 +49,6 @@ from cbnet.matching.table import Key, Table
 GROWTH = 4  # a level up to 4 times as large as the filters being merged is merged with them
 BASE_SHARE = 4  # levels larger than 1/4 of the base, and than MIN_MERGE, are merged with it
 MIN_MERGE = 50_000
-MAX_EXAMINED_IN_ITEMS = 10_000  # values in the items of a message's arrays that a router examines: some milliseconds
 MAX_CATCH_UP = 32  # removals repeated on a new level while writers wait
 MIN_SETTLED = 256  # filters of a memtable that is compiled when it does not change: fewer cost a message little
 
@@ -54,6 +56,13 @@ MIN_SETTLED = 256  # filters of a memtable that is compiled when it does not cha
 class _State(NamedTuple):
     levels: tuple[Level, ...]  # the first is the base
     memtables: tuple[MemTable, ...]  # the last receives additions
+
+    def targets_using(self, name: str) -> Iterator[int]:
+        """Yield the targets of the filters that use a computed attribute."""
+        for level in self.levels:
+            yield from level.targets_using(name)
+        for memtable in self.memtables:
+            yield from memtable.targets_using(name)
 
     def copy(self) -> _State:
         levels = tuple(level.copy() for level in self.levels)
@@ -79,20 +88,10 @@ class _UsedNames:
         is_used = any(symbols.is_object(path) for symbols in self._symbols)
         return is_used or any(memtable.uses_object(path) for memtable in self._memtables)
 
-    def computed_names(self) -> list[str]:
-        """Return the names that may be those of computed attributes."""
-        found = [name for symbols in self._symbols for name in symbols.computed_names()]
-        return [*dict.fromkeys([*found, *(name for memtable in self._memtables for name in memtable.computed_names())])]
-
-
-class MatchingCredit(Protocol):
-    """How many combinations of values a router examines for each rule."""
-
-    def limit(self, rule: Any) -> int:
-        """Return how many may be examined now for a filter of a rule."""
-
-    def charge(self, rule: Any, count: int) -> None:
-        """Count those that were examined."""
+    @cached_property
+    def arrays(self) -> UsedArrays:
+        """What computed attributes depend on."""
+        return UsedArrays.joined([*map(UsedArrays.of, self._symbols), *(table.arrays for table in self._memtables)])
 
 
 class _TargetCredit:
@@ -152,28 +151,51 @@ class LiveTable(Generic[Key]):
         if self._merger is not None:
             time.sleep(0)  # let it run now and not after 5 ms, so that the memtables stay small
         members = message if type(message) is dict else members_of(message)
+        return self._match(members, None if credit is None else _TargetCredit(credit, self._labels), None)
+
+    def _match(self, members: Any, credit: _TargetCredit | None, payment: ItemPayment | None) -> list[Key]:
         levels, memtables = self._state
-        by_target = None if credit is None else _TargetCredit(credit, self._labels)
-        rules, undecided = _match_compiled(levels, memtables, members, self._labels, by_target)
+        rules, undecided = _match_compiled(levels, memtables, members, self._labels, credit)
         if rules is None or have_conditions(memtables):
             state, names = _State(levels, memtables), _UsedNames(_State(levels, memtables))
             message = used_message(members, names)
-            if credit is not None:
-                message.limit_items([MAX_EXAMINED_IN_ITEMS])
+            if credit is not None and names.arrays.names:
+                payment = payment or ItemPayment(credit)
+                message.limit_items(payment.budget, payment.known)
+            computed, unknown = self._computed(message, state, names, payment)
             has_read = rules is not None
             if rules is None:
-                computed, unknown = computed_leaves(message, UsedArrays.of(names))
                 read = {**message.leaves, **computed}, message.tags
-                rules, undecided = _match_compiled(levels, (), read, self._labels, by_target)
-                undecided = [*undecided, *(self._labels[target] for target in _targets_using(levels, unknown))]
+                rules, undecided = _match_compiled(levels, (), read, self._labels, credit)
+                rules = self._decided(rules or [], levels, unknown)
+            undecided = [
+                *undecided,
+                *(self._labels[target] for name in unknown for target in state.targets_using(name)),
+            ]
             if not self._is_cheap(message, state, conditional_only=has_read):
-                return self.match(members, credit)
+                return self._match(members, credit, payment)
             rules, unsure = self._with_recent(message, state, rules or [], conditional_only=has_read)
             undecided = [rule for rule in dict.fromkeys([*undecided, *unsure]) if rule not in rules]
         rules = rules if self._order is None else self._order.sorted_names(rules)
         if undecided:
             raise UndecidedError(undecided, rules, MAX_EXAMINED)
         return cast("list[Key]", rules)
+
+    def _computed(
+        self, message: Message, state: _State, names: _UsedNames, payment: ItemPayment | None
+    ) -> tuple[dict[str, tuple[Leaf, ...]], list[str]]:
+        """Return the leaves of the computed attributes of a message, and the names of those that are undecided."""
+
+        def pay(name: str) -> bool:
+            return payment is None or name in payment.known or payment.begin(state.targets_using(name))
+
+        return computed_leaves(message, names.arrays, pay)
+
+    def _decided(self, rules: list[Any], levels: Sequence[Level], unknown: Sequence[str]) -> list[Any]:
+        """Return the rules that a message matches for sure: not as it has no value of an undecided attribute."""
+        found = (level.targets_using(name, only_open=True) for level in levels for name in unknown)
+        unsure = {self._labels[target] for targets in found for target in targets}
+        return [rule for rule in rules if rule not in unsure]
 
     def _is_cheap(self, message: Message, state: _State, *, conditional_only: bool) -> bool:
         """Return whether Python matches a message with the memtables quickly; else they have been compiled."""
@@ -462,7 +484,9 @@ class _Merge(NamedTuple):
     def level(self) -> Level:
         parts = [level.alive() for level in self.levels]
         columns = merge_columns([*parts, columns_of_encoded(self.labels, self.items)], self.labels)
-        return Level(CompiledTable.build(columns, reduce=self.reduces, labelled=False))
+        level = Level(CompiledTable.build(columns, reduce=self.reduces, labelled=False))
+        level.prepare()
+        return level
 
 
 def _catch_up(level: Level, log: Iterable[TargetFilter], revived: dict[TargetFilter, None]) -> None:
@@ -489,9 +513,3 @@ def _match_compiled(
         return None, ()
     except UndecidedError as error:
         return [*error.rules], error.undecided
-
-
-def _targets_using(levels: Sequence[Level], names: Sequence[str]) -> list[int]:
-    """Return the targets of the compiled filters that use some attributes."""
-    targets = {target for level in levels if names for target in level.compiled.targets_using(names)}
-    return sorted(targets)

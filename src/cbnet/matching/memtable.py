@@ -31,25 +31,42 @@ class MemTable(MemtableIndex):
     def __init__(self) -> None:
         self._decoded: dict[TargetFilter, Filter] = {}
         self._examined = 0  # combinations of values
-        self._computed: Counter[str] = Counter()  # names of computed attributes, by the number of tests
+        self._computed: dict[str, Counter[int]] = {}  # targets by the names of computed attributes that they use
+        self._arrays: UsedArrays | None = None  # what these depend on
 
     def add(self, item: TargetFilter) -> bool:
         """Add a filter; return whether it was absent."""
         is_new = super().add(item)
         if is_new:
-            self._computed.update(_computed_names(item))
+            for name in _computed_names(item):
+                self._arrays = self._arrays if name in self._computed else None
+                self._computed.setdefault(name, Counter())[item[0]] += 1
         return is_new
 
     def discard(self, item: TargetFilter) -> bool:
         """Remove a filter; return whether it was there."""
         was_there = super().discard(item)
         if was_there:
-            self._computed -= Counter(_computed_names(item))
+            for name in _computed_names(item):
+                targets = self._computed[name]
+                targets[item[0]] -= 1
+                if not targets[item[0]]:
+                    del targets[item[0]]
+                if not targets:
+                    del self._computed[name]
+                    self._arrays = None
         return was_there
 
-    def computed_names(self) -> Iterable[str]:
-        """Return the names that may be those of computed attributes."""
-        return self._computed
+    @property
+    def arrays(self) -> UsedArrays:
+        """What the computed attributes of the filters depend on."""
+        if self._arrays is None:
+            self._arrays = UsedArrays.of_names(self._computed)
+        return self._arrays
+
+    def targets_using(self, name: str) -> Iterable[int]:
+        """Return the targets of the filters that use a computed attribute."""
+        return self._computed.get(name, ())
 
     def is_full(self) -> bool:
         """Return whether the filters are due for compilation."""
@@ -94,7 +111,7 @@ class MemTable(MemtableIndex):
             self._decoded.clear()
         leaves = dict(message.leaves)
         if self._computed:
-            found, undecided = computed_leaves(message, UsedArrays.of_names(self._computed))
+            found, undecided = computed_leaves(message, self.arrays)
             leaves |= found | dict.fromkeys(undecided, ())
         for item in self.candidates(leaves, message.tags, conditional_only):
             filter = self._decoded.get(item)

@@ -42,6 +42,7 @@ class Attack:
 
 ATTACKS: Final[Mapping[str, Attack]] = {
     "conditions": Attack(client_attacks.conditions, {"subscriptions": 58, "messages": 8}),
+    "quantifiers": Attack(client_attacks.quantifiers, {"subscriptions": 120, "messages": 16}),
     "messages": Attack(client_attacks.messages, {"messages": 256}),
     "subscriptions": Attack(client_attacks.subscriptions, {"subscriptions": 16}),
     "slow-readers": Attack(

@@ -18,6 +18,7 @@ from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
 
 _CONDITIONS, _VALUES = 58, 1_000  # as many as the default rights allow
+_QUANTIFIERS, _ITEMS = 120, 4_000  # as many as the default rights allow
 _LONG = 900  # filters of the longest predicates
 _WIDE, _CONJUNCTION = 160, 12  # filters of one with long filters, and conditions of each
 _LARGE, _CONSTANT = 40, 65_000  # subscriptions of a link, and characters
@@ -40,6 +41,15 @@ def conditions(attacker: Attacker) -> Sequence[Work]:
     attacker.did("subscriptions", _CONDITIONS)
     message = encode(Publish(1, {name: list(range(_VALUES)) for name in "pqrs"}, [], b"", True))
     return link_floods(attacker, _PUBLISHERS, message, 1, "messages")
+
+
+def quantifiers(attacker: Attacker) -> Sequence[Work]:
+    """Subscribe to different quantifiers over one array, and publish long arrays."""
+    attacker.link().subscribe([f"count(p (@ > {n} and @ != 2)) = {_ITEMS + n}" for n in range(_QUANTIFIERS)])
+    attacker.did("subscriptions", _QUANTIFIERS)
+    message = encode(Publish(1, {"p": list(range(_ITEMS))}, [], b"", True))
+    short = encode(Publish(1, {"p": list(range(_QUANTIFIERS))}, [], b"", True))
+    return link_floods(attacker, _PUBLISHERS, message + short, 2, "messages")
 
 
 def messages(attacker: Attacker) -> Sequence[Work]:

@@ -8,18 +8,21 @@ no filter uses keep their places: they count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from cbnet._kernels.symbol_table import Symbols
 from cbnet.errors import UndecidedError
 from cbnet.language.computed import computed
-from cbnet.language.message import MAX_DEPTH, MAX_EXAMINED, Leaf, Message
+from cbnet.language.message import MAX_DEPTH, Leaf, Message
+from cbnet.language.search_budget import MAX_EXAMINED
 from cbnet.language.values import RESERVED_NAME
 
 _UNUSED: Any = object()
+_SCALARS = (str, int, float, bool)
 
 
 class Names(Protocol):
@@ -34,8 +37,13 @@ class Names(Protocol):
     def is_object(self, path: str) -> bool:
         """Return whether a filter uses an attribute of an object at a path."""
 
-    def computed_names(self) -> Iterable[str]:
-        """Return the names that may be those of computed attributes."""
+
+class TableNames(Names, Protocol):
+    """The names that the filters of a table of several parts use."""
+
+    @property
+    def arrays(self) -> UsedArrays:
+        """What computed attributes depend on."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +51,14 @@ class UsedArrays:
     """What computed attributes depend on."""
 
     names: Mapping[str, Sequence[str]]  # of computed attributes, by their roots
-    paths: frozenset[str]
-    objects: frozenset[str]  # that hold the paths
+    paths: Set[str]
+    objects: Set[str]  # that hold the paths
 
     @classmethod
-    def of(cls, names: Names) -> UsedArrays:
+    def of(cls, names: Symbols | TableNames) -> UsedArrays:
         """Return the arrays that the filters of a table use."""
         if not isinstance(names, Symbols):
-            return cls.of_names(names.computed_names())
+            return names.arrays
         found = _ARRAYS.get(names)
         if found is None:
             found = _ARRAYS[names] = cls.of_names(names.computed_names())
@@ -67,7 +75,17 @@ class UsedArrays:
                 by_root.setdefault(meaning.root, []).append(name)
                 paths |= meaning.used_paths
         objects = {path[:at] for path in paths for at, char in enumerate(path) if char == "."}
-        return cls(by_root, frozenset(paths), frozenset(objects))
+        return cls(by_root, paths, objects)
+
+    @classmethod
+    def joined(cls, parts: Iterable[UsedArrays]) -> UsedArrays:
+        """Return what the computed attributes of several parts of a table depend on."""
+        used = [part for part in parts if part.names]
+        if len(used) == 1:
+            return used[0]
+        roots = {root for part in used for root in part.names}
+        by_root = {root: [*dict.fromkeys(chain(*(part.names.get(root, ()) for part in used)))] for root in roots}
+        return cls(by_root, set().union(*(part.paths for part in used)), set().union(*(part.objects for part in used)))
 
     def names_of(self, message: Message) -> list[str]:
         """Return the names of the computed attributes that a message may have."""
@@ -78,10 +96,18 @@ class UsedArrays:
 _ARRAYS: WeakKeyDictionary[Symbols, UsedArrays] = WeakKeyDictionary()
 
 
-def computed_leaves(message: Message, arrays: UsedArrays) -> tuple[dict[str, tuple[Leaf, ...]], list[str]]:
-    """Return the leaves of the computed attributes of a message, and the names of those that are undecided."""
+def computed_leaves(
+    message: Message, arrays: UsedArrays, pay: Callable[[str], bool] | None = None
+) -> tuple[dict[str, tuple[Leaf, ...]], list[str]]:
+    """Return the leaves of the computed attributes of a message, and the names of those that are undecided.
+
+    pay: called with each name before, returns whether it may be examined.
+    """
     found, undecided = {}, []
     for name in arrays.names_of(message):
+        if pay is not None and not pay(name):
+            undecided.append(name)
+            continue
         try:
             values = message.leaves_of(name)
         except UndecidedError:
@@ -92,14 +118,14 @@ def computed_leaves(message: Message, arrays: UsedArrays) -> tuple[dict[str, tup
     return found, undecided
 
 
-def used_message(message: object, names: Names) -> Message:
+def used_message(message: object, names: Symbols | TableNames) -> Message:
     """Return a message without the attributes that no filter uses; raise an error if another is not valid."""
     if isinstance(message, Mapping) and not isinstance(message, Message):
         message = _used_members(message, names)
     return Message.of(message)
 
 
-def used_leaves(message: object, names: Names) -> tuple[dict[str, tuple[Leaf, ...]], frozenset[str]]:
+def used_leaves(message: object, names: Symbols | TableNames) -> tuple[dict[str, tuple[Leaf, ...]], frozenset[str]]:
     """Return the leaves and tags of `used_message`, for the kernels."""
     checked = used_message(message, names)
     found, undecided = computed_leaves(checked, UsedArrays.of(names))
@@ -108,7 +134,7 @@ def used_leaves(message: object, names: Names) -> tuple[dict[str, tuple[Leaf, ..
     return {**checked.leaves, **found}, checked.tags
 
 
-def _used_members(members: Mapping[Any, Any], names: Names) -> dict[Any, Any]:
+def _used_members(members: Mapping[Any, Any], names: Symbols | TableNames) -> dict[Any, Any]:
     reader = _UsedMembers(names)
     used = reader.members({key: value for key, value in members.items() if key != RESERVED_NAME}, "", 1)
     if RESERVED_NAME in members and names.count > names.names:
@@ -119,9 +145,10 @@ def _used_members(members: Mapping[Any, Any], names: Names) -> dict[Any, Any]:
 class _UsedMembers:
     """Copies what filters use of a message, for checking."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Symbols | TableNames) -> None:
         self._names = names
         self._arrays = UsedArrays.of(names)
+        self._known: dict[str, bool] = {}  # paths of values
 
     def members(self, members: Mapping[Any, Any], prefix: str, depth: int) -> dict[Any, Any]:
         """Return the members that filters use; `prefix` stands before their names."""
@@ -137,6 +164,8 @@ class _UsedMembers:
         if depth > MAX_DEPTH or not isinstance(path, str):
             return value
         try:
+            if type(value) in _SCALARS:  # most values
+                return value if self._is_used(path) else _UNUSED
             if isinstance(value, Mapping):
                 return self.members(value, f"{path}.", depth + 1) if self._is_object(path) else _UNUSED
             if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
@@ -152,7 +181,10 @@ class _UsedMembers:
         return path in self._arrays.objects or self._names.is_object(path)
 
     def _is_used(self, path: str) -> bool:
-        return path in self._arrays.paths or self._names.symbol(path, False) >= 0
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = path in self._arrays.paths or self._names.symbol(path, False) >= 0
+        return known
 
 
 def _place(item: object) -> Any:

@@ -20,7 +20,7 @@ from cbnet._kernels.frame_matching import LiveMatcher
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching import LiveTable, Table
-from cbnet.matching.live_table import MatchingCredit
+from cbnet.matching.item_payment import MatchingCredit
 from cbnet.matching.storage.filter_encoding import EncodedFilter
 from cbnet.network.link.counters import Event
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
-from cbnet.errors import InputError
+from cbnet.errors import InputError, UndecidedError
 from cbnet.language.filter import Filter
-from cbnet.language.message import MAX_EXAMINED
 from cbnet.language.predicate import Predicate
+from cbnet.language.search_budget import MAX_EXAMINED
 from cbnet.language.syntax.byte_form import filter_from_bytes, predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
@@ -269,7 +269,7 @@ def wants_hypothetically(mark: TraceMark, nodes: frozenset[str], content: Conten
     if mark.at not in nodes:
         return False
     predicate = hypothetical_predicate(mark)
-    return _effort(content, predicate) <= _MAX_EXPLAINED and predicate.matches(content)
+    return isinstance(_matching(content, "", predicate), Filter)
 
 
 def hypothetical_predicate(mark: TraceMark) -> Predicate:
@@ -304,7 +304,10 @@ def _effort(content: Content, predicate: Predicate) -> int:
     if not content.is_nested:
         return len(predicate)
     combinations = (prod(len(content.leaves_of(name)) or 1 for name in filter.names) for filter in predicate.filters)
-    return sum(min(MAX_EXAMINED, count) for count in combinations)
+    try:
+        return sum(min(MAX_EXAMINED, count) for count in combinations)
+    except UndecidedError:  # of an attribute computed from an array
+        return MAX_EXAMINED
 
 
 def _is_matched(matches: Matches, subscriber: Subscriber, id: int) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cbnet.errors import InputError
+from cbnet.errors import InputError, UndecidedError
 from cbnet.language import (
     Limits,
     Message,
@@ -30,6 +30,7 @@ from cbnet.language import (
     size,
 )
 from cbnet.language.dialects import CBNET
+from cbnet.language.search_budget import MAX_EXAMINED
 from cbnet.matching.explain import explain
 from cbnet.network.http.http_links import links_of
 from cbnet.network.http.problems import Problem, json_response
@@ -146,6 +147,9 @@ def _search(wide: Predicate, narrow: Predicate) -> Search:
 
 def _check_effort(message: Message, predicate: Predicate) -> None:
     """Raise an error if very many combinations of values would be examined."""
-    effort = sum(prod(len(message.leaves_of(name)) or 1 for name in filter.names) for filter in predicate.filters)
+    try:
+        effort = sum(prod(len(message.leaves_of(name)) or 1 for name in filter.names) for filter in predicate.filters)
+    except UndecidedError:  # of an attribute computed from an array
+        effort = MAX_EXAMINED
     if effort > _MAX_COMBINATIONS:
         raise InputError("the message has too many values to be explained", hint="use shorter arrays")

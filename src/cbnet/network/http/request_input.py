@@ -11,10 +11,12 @@ from starlette.requests import Request
 from cbnet.errors import InputError
 from cbnet.language.dialects import CBNET, parse
 from cbnet.language.message import Message
+from cbnet.language.search_budget import SearchBudget
 from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import object_from_json
 from cbnet.network.http.problems import Problem
 from cbnet.network.http.processor_share import in_thread
+from cbnet.network.protocol.content import MAX_EXAMINED_IN_ITEMS
 from cbnet.network.protocol.fields import MAX_INT, PREDICATE_LIMITS
 from cbnet.network.protocol.predicate_texts import LONG, read_ahead
 from cbnet.toml_files import check_keys
@@ -80,7 +82,9 @@ class RequestOptions:
         members = self._values.get("message")
         if not isinstance(members, dict):
             raise InputError("no message, or not an object", hint=hint)
-        return checked_message(Message.from_dict(members))
+        message = checked_message(Message.from_dict(members))
+        message.limit_items(SearchBudget(MAX_EXAMINED_IN_ITEMS))
+        return message
 
     def since(self, name: str) -> int | str | None:
         """Return a point in the past, such as an offset, 1h or first; None if it is missing."""

@@ -14,9 +14,11 @@ from typing import Any, Protocol
 
 from cbnet.errors import LimitError, ValueDomainError
 from cbnet.language.message import Message, check_depth
+from cbnet.language.search_budget import SearchBudget
 from cbnet.language.values import RESERVED_NAME, type_name, validate_value
 from cbnet.network.protocol.fields import MAX_NAME_CHARACTERS, MAX_VALUES, Attributes, Tags
 
+MAX_EXAMINED_IN_ITEMS = 10_000  # values: they take about 10 ms
 _CONTAINERS = frozenset((dict, list))
 _PLAIN = frozenset((str, bool, type(None)))
 _set = object.__setattr__
@@ -57,6 +59,13 @@ class Content(Message):
     def tags(self) -> frozenset[str]:  # type: ignore[override]
         """The tags of the message."""
         return frozenset(self._fields.tags)
+
+    @property
+    def _own_budget(self) -> SearchBudget:
+        """How many values all searches in items of arrays may examine outside of tables: in traces."""
+        if not hasattr(self, "_budget"):
+            self.limit_items(SearchBudget(MAX_EXAMINED_IN_ITEMS))
+        return self._budget
 
     @property
     def repeated_tags(self) -> Tags:

@@ -16,6 +16,9 @@ from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_loa
         ('lower(x) = "a"', 1, 2),  # it implies that x exists
         (f'lower(x) = "{"a" * 87}"', 1, 3),  # a condition of 100 characters
         ("x < y", 1, 66),  # 64, and the two constraints that it implies: x and y exist
+        ("count(p) > 3", 1, 17),  # 16 more for a computed attribute
+        ("all p (x = 1 and y = 2) and p[0].x = 1 and z = 1", 1, 35),  # 3 constraints, and 2 computed attributes
+        ("count(p) < count(q)", 1, 98),  # 66 for a relation, and 2 computed attributes
         (f'x = "{"a" * 2_000}"', 1, 1),
         (f'x = "{"a" * 2_048}"', 1, 2),  # for each KiB
         (f'x = "{"a" * 65_000}"', 1, 63),
