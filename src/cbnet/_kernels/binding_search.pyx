@@ -2,7 +2,7 @@
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from cbnet._kernels.condition_codes cimport ATTRIBUTE
@@ -11,12 +11,16 @@ from cbnet._kernels.constant_pool cimport number_place, text_at, text_place
 from cbnet._kernels.memory cimport enlarge
 from cbnet._kernels.message_encoding cimport NUMBER, STRING, TAG, Attribute, compatible
 from cbnet._kernels.symbol_table cimport SymbolTable, find_symbol, symbol_text
+from cbnet._kernels.tag_sets cimport owned_by
 from cbnet._kernels.target_set cimport TargetSet, has_target
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.word_test cimport Constants, Leaves, passes
 
 cdef enum:
     SMALL = 16             # combinations that a search may have at no cost
+    STEPS = 20             # of patterns that take as long as to examine a candidate
+    ASKED = 64             # targets of a filter that are asked for their credit
+    ASKING = 16            # candidates that take as long as to ask for a credit
 
 
 cdef void open_search(BindingSearch *search) noexcept nogil:
@@ -26,6 +30,9 @@ cdef void open_search(BindingSearch *search) noexcept nogil:
     search.undecided = NULL
     search.undecided_count = search.undecided_room = 0
     search.credit = NULL
+    search.groups = NULL
+    search.owner = 0
+    search.work = INT64_MAX
     search.is_out_of_memory = search.is_undecided = False
 
 
@@ -57,15 +64,42 @@ cdef bint _has(void *context, const char *text, Py_ssize_t length, bint is_tag) 
     return symbol >= 0 and leaves.slots[symbol] != 0
 
 
-cdef bint condition_passes(const Constants *constants, Leaves *leaves, uint32_t number) noexcept nogil:
-    """Return whether a condition holds of the values that `leaves.slots` refer to."""
+cdef bint _condition_passes(const Constants *constants, Leaves *leaves, BindingSearch *search, uint32_t number) noexcept nogil:
+    """Return whether a condition holds of the values that `leaves.slots` refer to; False if it is undecided."""
     cdef Scope scope
     cdef uint32_t length
     cdef const char *code = text_at(&constants.conditions, number, &length)
     scope.context = leaves
     scope.bound = _bound
     scope.has = _has
-    return condition_holds(<const uint8_t *> code, length, &scope)
+    scope.work = search.work
+    if condition_holds(<const uint8_t *> code, length, &scope) and scope.work >= 0:
+        search.work = scope.work
+        return True
+    search.work = max(0, scope.work)
+    return scope.work < 0 and _passes_at_cost(<const uint8_t *> code, length, &scope, search)
+
+
+cdef bint condition_decided(const Constants *constants, Leaves *leaves, BindingSearch *search, uint32_t number) noexcept nogil:
+    """Return whether a condition of a message of single values holds; note the filter if that is undecided."""
+    cdef bint is_met = _condition_passes(constants, leaves, search, number)
+    if search.is_undecided:
+        note_undecided(search)
+    return is_met
+
+
+cdef bint _passes_at_cost(const uint8_t *code, uint32_t length, Scope *scope, BindingSearch *search) noexcept nogil:
+    """Return whether a condition holds whose patterns take more steps than are free."""
+    cdef int64_t limit = _credit(search) if search.credit != NULL else 0
+    cdef bint holds
+    scope.work = STEPS * (limit - ASKING)
+    if scope.work <= 0:
+        search.is_undecided = True
+        return False
+    holds = condition_holds(code, length, scope)
+    search.is_undecided |= scope.work < 0
+    _charge(search, limit - max(0, scope.work) // STEPS)
+    return holds and scope.work >= 0
 
 
 cdef bint _mention(const Constants *constants, Leaves *leaves, BindingSearch *search, uint32_t number) noexcept nogil:
@@ -317,8 +351,8 @@ cdef bint _search(const Constants *constants, Leaves *leaves, BindingSearch *sea
         search.variables[0].bound = 0
     while True:
         if depth == search.variable_count:
-            if _conditions_pass(constants, leaves, words, count):
-                is_found = True
+            is_found = _conditions_pass(constants, leaves, search, words, count)
+            if is_found or search.is_undecided:
                 break
         else:
             variable = &search.variables[depth]
@@ -363,25 +397,50 @@ cdef int64_t _limit(const BindingSearch *search) noexcept nogil:
 
 
 cdef int64_t _credit(const BindingSearch *search) noexcept with gil:
-    try:
-        return (<object> search.credit).limit(search.target)
-    except Exception:
-        return 0
+    cdef uint32_t payer
+    return _largest_credit(search, &payer)
 
 
 cdef void _charge(const BindingSearch *search, int64_t examined) noexcept with gil:
-    (<object> search.credit).charge(search.target, examined)
+    cdef uint32_t payer
+    _largest_credit(search, &payer)
+    (<object> search.credit).charge(payer, examined)
 
 
-cdef void note_undecided(BindingSearch *search, uint32_t target) noexcept nogil:
-    """Note that the search for a filter of a target was given up."""
+cdef int64_t _largest_credit(const BindingSearch *search, uint32_t *payer) noexcept:
+    """Return the largest credit of the targets of the present filter, and whose it is: nobody can use up that of others."""
+    cdef uint32_t count, place
+    cdef const uint32_t *targets = _targets(search, &count)
+    cdef int64_t limit, largest = -1
+    payer[0] = targets[0] if count else 0
+    try:
+        for place in range(min(count, ASKED)):
+            limit = (<object> search.credit).limit(targets[place])
+            if limit > largest:
+                largest, payer[0] = limit, targets[place]
+    except Exception:
+        pass
+    return max(0, largest)
+
+
+cdef inline const uint32_t *_targets(const BindingSearch *search, uint32_t *count) noexcept nogil:
+    """Return the targets of the present filter, and their number."""
+    count[0] = 1
+    return &search.owner if search.groups == NULL else owned_by(search.groups, &search.owner, count)
+
+
+cdef void note_undecided(BindingSearch *search) noexcept nogil:
+    """Note that the search for the present filter was given up."""
+    cdef uint32_t count, place
+    cdef const uint32_t *targets = _targets(search, &count)
     search.is_undecided = False
-    if search.undecided_count == search.undecided_room and not enlarge(
-            <void **> &search.undecided, &search.undecided_room, sizeof(uint32_t)):
-        search.is_out_of_memory = True
-        return
-    search.undecided[search.undecided_count] = target
-    search.undecided_count += 1
+    for place in range(count):
+        if search.undecided_count == search.undecided_room and not enlarge(
+                <void **> &search.undecided, &search.undecided_room, sizeof(uint32_t)):
+            search.is_out_of_memory = True
+            return
+        search.undecided[search.undecided_count] = targets[place]
+        search.undecided_count += 1
 
 
 cdef list take_undecided(BindingSearch *search, const TargetSet *targets):
@@ -407,9 +466,10 @@ cdef bint _is_compatible(const Leaves *leaves, const BindingSearch *search, uint
     return True
 
 
-cdef bint _conditions_pass(const Constants *constants, Leaves *leaves, const uint64_t *words, uint32_t count) noexcept nogil:
+cdef bint _conditions_pass(const Constants *constants, Leaves *leaves, BindingSearch *search, const uint64_t *words,
+                           uint32_t count) noexcept nogil:
     cdef uint32_t i
     for i in range(count):
-        if (words[i] >> 32) & 63 == CONDITION and not condition_passes(constants, leaves, <uint32_t> words[i]):
+        if (words[i] >> 32) & 63 == CONDITION and not _condition_passes(constants, leaves, search, <uint32_t> words[i]):
             return False
     return True

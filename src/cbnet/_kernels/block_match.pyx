@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from cbnet._kernels.binding_search cimport binding_exists, note_undecided
+from cbnet._kernels.binding_search cimport BindingSearch, binding_exists, note_undecided
 from cbnet._kernels.block_view cimport *
 from cbnet._kernels.intrinsics cimport prefetch, trailing_zeros
 from cbnet._kernels.memory cimport enlarge
@@ -10,7 +10,7 @@ from cbnet._kernels.message_encoding cimport NUMBER, STRING, Attribute
 from cbnet._kernels.message_test cimport holds
 from cbnet._kernels.pivot_match cimport State
 from cbnet._kernels.pivot_view cimport Entry, View, first_blocked, is_removed
-from cbnet._kernels.tag_sets cimport add_owned, owned_by
+from cbnet._kernels.tag_sets cimport add_owned
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.word_test cimport Leaves
 
@@ -260,18 +260,19 @@ cdef inline bint _passes_entry(const View *view, State *state, uint32_t entry) n
         return False
     if state.has_several:
         return test <= test_end and _passes_whole(view, state, candidate, test_end)
-    while test < test_end and _holds(view, &state.leaves, view.words[test]):
+    state.search.owner = candidate.target
+    while test < test_end and _holds(view, &state.leaves, &state.search, view.words[test]):
         test += 1
     return test >= test_end
 
 
-cdef inline bint _holds(const View *view, Leaves *leaves, uint64_t word) noexcept nogil:
+cdef inline bint _holds(const View *view, Leaves *leaves, BindingSearch *search, uint64_t word) noexcept nogil:
     """Return whether a message of single values passes the test of a word, most likely one of a range."""
     cdef uint32_t symbol = <uint32_t> (word >> 38)
     cdef uint32_t test = (word >> 32) & 63
     cdef uint32_t slot
     if not (<uint64_t> RANGE_TESTS) >> test & 1 or symbol >= view.symbols or symbol == view.message_symbol:
-        return holds(view, leaves, word)
+        return holds(view, leaves, search, word)
     slot = leaves.slots[symbol]
     if slot == 0 or leaves.attributes[slot - 1].kind != (NUMBER if test <= NUMBER_GE else STRING):
         return False
@@ -281,15 +282,12 @@ cdef inline bint _holds(const View *view, Leaves *leaves, uint64_t word) noexcep
 
 cdef bint _passes_whole(const View *view, State *state, const Entry *candidate, uint32_t test_end) noexcept nogil:
     """Return whether some binding of a message with several values satisfies an entry."""
-    cdef uint32_t count, at
-    cdef const uint32_t *owned = owned_by(&view.groups, &candidate.target, &count)
-    state.search.target = owned[0] if count else 0
+    state.search.owner = candidate.target
     if binding_exists(&view.constants, &state.leaves, &state.search, NULL, view.words + candidate.tests,
                       test_end - candidate.tests):
         return True
     if state.search.is_undecided:
-        for at in range(count):
-            note_undecided(&state.search, owned[at])
+        note_undecided(&state.search)
     return False
 
 

@@ -7,7 +7,7 @@ wrong answer, but is not read beyond its end.
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.math cimport fabs
-from libc.stdint cimport INT64_MIN, int64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcmp, memcpy
 
@@ -155,7 +155,7 @@ cdef int _find_address(Reader *reader, const Operand *operand) noexcept nogil:
     return _as_outcome(version == reader.at[0] and has_prefix(address, reader.at + 2, reader.at[1]))
 
 
-cdef int _find_regex(Reader *reader, const Operand *operand) noexcept nogil:
+cdef int _find_regex(Reader *reader, const Operand *operand, Scope *scope) noexcept nogil:
     """Return whether a regular expression occurs in a string."""
     cdef const uint8_t *text
     cdef uint32_t length
@@ -164,7 +164,7 @@ cdef int _find_regex(Reader *reader, const Operand *operand) noexcept nogil:
         return DAMAGED
     if operand.kind != STRING:
         return IS_UNKNOWN
-    found = search(text, length, operand.text, operand.length)
+    found = search(text, length, operand.text, operand.length, &scope.work)
     return DAMAGED if found < 0 else _as_outcome(found)
 
 
@@ -186,7 +186,7 @@ cdef const uint8_t *_TRUE = b"true"
 cdef const uint8_t *_FALSE = b"false"
 
 
-cdef int _push(Machine *machine, uint8_t operation, const Scope *scope) noexcept nogil:
+cdef int _push(Machine *machine, uint8_t operation, Scope *scope) noexcept nogil:
     """Push a constant or the value of an attribute."""
     cdef Operand *operand
     cdef const uint8_t *name
@@ -363,7 +363,7 @@ cdef int _cast(Machine *machine, uint8_t operation) noexcept nogil:
     return NEXT
 
 
-cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept nogil:
+cdef int _test(Machine *machine, uint8_t operation, Scope *scope) noexcept nogil:
     """Return the outcome of the test at the end of the code."""
     cdef const Operand *first = &machine.operands[0]
     cdef const uint8_t *text
@@ -375,7 +375,7 @@ cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept
     if operation == IN_BLOCK:
         return _find_address(&machine.reader, first) if machine.depth == 1 else DAMAGED
     if operation == SEARCH:
-        return _find_regex(&machine.reader, first) if machine.depth == 1 else DAMAGED
+        return _find_regex(&machine.reader, first, scope) if machine.depth == 1 else DAMAGED
     if not LIKE <= operation <= HAS_TAG or not read_text(&machine.reader, &text, &length):
         return DAMAGED
     if operation != LIKE:
@@ -385,7 +385,7 @@ cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept
     return _as_outcome(is_like(first.text, first.length, text, length)) if first.kind == STRING else IS_UNKNOWN
 
 
-cdef int _run(Machine *machine, const Scope *scope) noexcept nogil:
+cdef int _run(Machine *machine, Scope *scope) noexcept nogil:
     """Return the outcome of the test."""
     cdef uint8_t operation
     cdef int state = NEXT
@@ -407,7 +407,7 @@ cdef int _run(Machine *machine, const Scope *scope) noexcept nogil:
     return state
 
 
-cdef bint condition_holds(const uint8_t *code, Py_ssize_t length, const Scope *scope) noexcept nogil:
+cdef bint condition_holds(const uint8_t *code, Py_ssize_t length, Scope *scope) noexcept nogil:
     """Return whether the outcome of the condition is one that it accepts."""
     cdef Machine machine
     cdef int outcome
@@ -481,6 +481,7 @@ def evaluate(bytes code, dict values, tags=()):
     scope.context = &members
     scope.bound = _bound_member
     scope.has = _has_member
+    scope.work = INT64_MAX
     try:
         for name, value in values.items():
             _append(&members, name, False, value)

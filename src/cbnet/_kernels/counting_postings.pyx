@@ -253,7 +253,8 @@ cdef void complete(State *state, uint32_t filter, uint32_t target) noexcept nogi
     if not state.is_verified or _is_satisfied(state, filter):
         deliver(state, target)
     elif state.bindings.is_undecided:
-        note_undecided(&state.bindings, target)
+        state.bindings.owner = target
+        note_undecided(&state.bindings)
 
 
 cdef void deliver(State *state, uint32_t target) noexcept nogil:

@@ -137,8 +137,15 @@ cdef class RunReader:
                     at = before
                     break
                 for i in range(count):
-                    kinds.append(self._kind(i))
+                    if not self.matcher.finish(i) or not self.homes.finish(i):
+                        self.undo(i + 1)
+                        del kinds[len(kinds) - i:], contents[len(contents) - i:]
+                        at = before
+                        break
+                    kinds.append(self._kind())
                     contents.append(stored_content(self.messages + i))
+                if at == before:
+                    break
                 most -= count
                 if count < MESSAGES_AT_ONCE:
                     break
@@ -171,7 +178,9 @@ cdef class RunReader:
                 self.undo_matches(start)
                 return None
             for i in range(count):
-                self.matcher.finish(<uint32_t> i)
+                if not self.matcher.finish(<uint32_t> i):
+                    self.undo_matches(start + i + 1)
+                    return None
                 kinds.append(self._kind_of(_bytes_of(self.matcher), False))
         return kinds
 
@@ -216,10 +225,8 @@ cdef class RunReader:
         place[0] = at
         return count
 
-    cdef uint32_t _kind(self, uint32_t number) except? 0:
-        """Return the kind of one of the messages that were looked up."""
-        self.matcher.finish(number)
-        self.homes.finish(number)
+    cdef uint32_t _kind(self) except? 0:
+        """Return the kind of the message that was matched last."""
         return self._kind_of(_bytes_of(self.matcher) + _SEPARATOR + _bytes_of(self.homes), True)
 
     cdef uint32_t _kind_of(self, bytes key, bint has_homes) except? 0:

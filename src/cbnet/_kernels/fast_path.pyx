@@ -242,7 +242,9 @@ cdef class FastPath:
         cdef FastLink *link
         cdef int64_t i
         cdef int word
-        self.matcher.finish(number)
+        if not self.matcher.finish(number):
+            self.matcher.matches -= 1  # it is matched again
+            return 0
         self.stamp += 1
         self.reached_count = 0
         self.is_initial = False

@@ -34,7 +34,7 @@ cdef class LiveMatcher:
     cdef int refresh(self) except -1
     # Look up some messages, at most MESSAGES_AT_ONCE; 0: Python must match them.
     cdef int begin(self, const FrameMessage *messages, uint32_t count) except -1
-    # Find the slots of one of these messages, and count it.
+    # Find the slots of one of these messages, and count it; 0: Python must match it.
     cdef int finish(self, uint32_t number) except -1
     cdef int _take_labels(self, list labels) except -1
     cdef int _find(self, uint32_t number) except -1

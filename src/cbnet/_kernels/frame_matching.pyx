@@ -89,19 +89,21 @@ cdef class LiveMatcher:
         return 1
 
     cdef int finish(self, uint32_t number) except -1:
-        """Find the slots of one of these messages."""
+        """Find the slots of one of these messages; return 1, or 0 if Python must match it."""
         self.matches += 1
         return self._find(number) if self.matches % SAMPLE_INTERVAL else self._time(number)
 
     cdef int _find(self, uint32_t number) except -1:
         cdef Remainder remainder
         cdef MemtableIndex memtable
+        cdef bint is_decided = True
         for remainder in self.remainders:
-            remainder.index.finish(number, remainder.bits)
+            is_decided &= remainder.index.finish(number, remainder.bits)
         for memtable in self.memtables:
             if memtable.keys:
                 memtable.add_targets(self.messages + number, &self.targets)
-        return self._take_slots()
+        self._take_slots()
+        return is_decided
 
     cdef int _take_slots(self) except -1:
         """Replace the set of targets by the list of their slots."""
@@ -118,12 +120,12 @@ cdef class LiveMatcher:
     cdef int _time(self, uint32_t number) except -1:
         cdef int64_t start = thread_ns()
         cdef int64_t duration
-        self._find(number)
+        cdef bint is_decided = self._find(number)
         duration = self.begin_ns + thread_ns() - start
         self.timed += 1
         self.ns += duration
         self._within[bisect_left(self.bounds, duration)] += 1
-        return 0
+        return is_decided
 
     def match_frame(self, bytes data):
         """Return the slots of the message in some bytes: attributes, tags and payload; None if Python must match it."""
@@ -134,7 +136,8 @@ cdef class LiveMatcher:
         self.refresh()
         if read_message(first, first + len(data), &self.message) == NULL or not self.begin(&self.message, 1):
             return None
-        self.finish(0)
+        if not self.finish(0):
+            return None
         return [self.found.targets[i] for i in range(self.found.used)]
 
 
@@ -162,7 +165,7 @@ cdef class RightMatcher:
             return False
         self.index.begin(message, 1, &self.targets, NULL)
         self.index.finish(0, NULL)
-        is_allowed = has_target(&self.targets, 0)
+        is_allowed = has_target(&self.targets, 0)  # not if it is undecided
         self.targets.bits[0] = self.targets.summary[0] = 0
         return is_allowed
 

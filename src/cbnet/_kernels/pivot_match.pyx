@@ -17,7 +17,7 @@ from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG
 from cbnet._kernels.message_test cimport holds
 from cbnet._kernels.pivot_lookup cimport UNSCREENED, find_queued, look_up_patterns, look_up_values
 from cbnet._kernels.pivot_view cimport Entry, first_blocked, is_removed, listed_word, mark_of, mask_bit
-from cbnet._kernels.tag_sets cimport add_owned, owned_by
+from cbnet._kernels.tag_sets cimport add_owned
 from cbnet._kernels.target_set cimport add_target, has_target, is_full
 from cbnet._kernels.test_codes cimport *
 
@@ -48,6 +48,7 @@ cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *
     state.leaves.symbols = &symbols.table
     state.leaves.message_symbol = view.message_symbol
     open_search(&state.search)
+    state.search.groups = &view.groups
     state.leaves.slots = <uint32_t *> zeroed(<size_t> view.symbols + 1, sizeof(uint32_t))
     if view.blocks.count:
         state.cells = <uint8_t *> zeroed(view.blocks.dimensions + 1, 1)
@@ -130,7 +131,8 @@ cdef void _visit_entries(const View *view, State *state, const Visit *visit) noe
             continue
         test = candidate.tests
         test_end = min((candidate + 1).tests, view.word_count)
-        while test < test_end and holds(view, &state.leaves, view.words[test]):
+        state.search.owner = target
+        while test < test_end and holds(view, &state.leaves, &state.search, view.words[test]):
             test += 1
         if test >= test_end:
             add_owned(&view.groups, target, state.targets)
@@ -140,8 +142,7 @@ cdef void _visit_whole_entries(const View *view, State *state, const Visit *visi
     """Deliver to the targets of entries that some binding of the message satisfies."""
     cdef bint is_listed = visit.postings == &view.listed
     cdef uint64_t pivot = visit.pivot
-    cdef uint32_t entry, test_end, count, at
-    cdef const uint32_t *owned
+    cdef uint32_t entry, test_end
     cdef const Entry *candidate
     for entry in range(visit.entry, visit.entry_end):
         if not _has_mark(state, visit.postings.marks[entry]):
@@ -157,14 +158,12 @@ cdef void _visit_whole_entries(const View *view, State *state, const Visit *visi
         test_end = min((candidate + 1).tests, view.word_count)
         if is_listed:
             pivot = listed_word(visit.pivot, view.entry_bounds[entry])
-        owned = owned_by(&view.groups, &candidate.target, &count)
-        state.search.target = owned[0] if count else 0
+        state.search.owner = candidate.target
         if candidate.tests <= test_end and binding_exists(&view.constants, &state.leaves, &state.search, &pivot,
                                                           view.words + candidate.tests, test_end - candidate.tests):
             add_owned(&view.groups, candidate.target, state.targets)
         elif state.search.is_undecided:
-            for at in range(count):
-                note_undecided(&state.search, owned[at])
+            note_undecided(&state.search)
 
 
 cdef void _visit_queued(const View *view, State *state) noexcept nogil:

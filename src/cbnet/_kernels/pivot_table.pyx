@@ -5,11 +5,11 @@
 
 from cpython.mem cimport PyMem_RawFree
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from cbnet._kernels.arrays cimport empty, owned
-from cbnet._kernels.binding_search cimport MAX_EXAMINED, reserve_leaves, take_undecided
+from cbnet._kernels.binding_search cimport FREE_STEPS, MAX_EXAMINED, reserve_leaves, take_undecided
 from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
 from cbnet._kernels.memory cimport resized, zeroed
@@ -115,6 +115,8 @@ cdef class PivotIndex:
             if not reserve_leaves(&self.states[i].leaves, &self.states[i].leaf_room, messages[i].count):
                 raise MemoryError
             set_single(self.states + i, leaf, 0)
+            self.states[i].search.work = FREE_STEPS
+            self.states[i].search.undecided_count = 0
             for n in range(messages[i].count):
                 attribute = messages[i].attributes + n
                 symbol = find_hashed(&self.symbols.table, attribute.name, attribute.name_length,
@@ -128,8 +130,12 @@ cdef class PivotIndex:
         return 0
 
     cdef int finish(self, uint32_t number, const uint8_t *removed) except -1:
-        """Add the targets of one of the messages that were looked up; the others may be finished later, or never."""
-        return self._finish(self.states + number, removed)
+        """Add the targets of one of the messages that were looked up; the others may be finished later, or never.
+
+        Return 0 if some are undecided: Python must match the message.
+        """
+        self._finish(self.states + number, removed)
+        return self.states[number].search.undecided_count == 0
 
     cdef void _begin(self, State *states, uint32_t count, TargetSet *targets, const uint8_t *removed) noexcept:
         cdef uint32_t i
@@ -332,6 +338,7 @@ def match_together(tuple remainders, tuple recents, message, list labels, credit
     cdef PivotIndex first = (<Remainder> remainders[0]).index
     cdef set undecided = set()
     cdef int64_t free = ALLOWANCE
+    cdef int64_t work = INT64_MAX if credit is None else FREE_STEPS
     cdef list tags
     cdef bint is_read = True
     if recents:
@@ -344,8 +351,10 @@ def match_together(tuple remainders, tuple recents, message, list labels, credit
             if is_read:
                 remainder.index.own.search.credit = NULL if credit is None else <PyObject *> credit
                 remainder.index.own.search.free = free
+                remainder.index.own.search.work = work
                 is_read = remainder.index._add_targets(message, &first.own_targets, remainder.bits)
                 free = remainder.index.own.search.free
+                work = remainder.index.own.search.work
         if is_read and recents:
             is_read = _add_recent_targets(recents, message, tags, &first.own_targets)
     except:
@@ -354,6 +363,7 @@ def match_together(tuple remainders, tuple recents, message, list labels, credit
     finally:
         for remainder in remainders:
             remainder.index.own.search.credit = NULL
+            remainder.index.own.search.work = INT64_MAX
             if remainder.index.own.search.undecided_count:
                 undecided.update(take_undecided(&remainder.index.own.search, &first.own_targets))
     found = first._labelled(labels if is_read else [])

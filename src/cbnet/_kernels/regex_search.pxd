@@ -11,6 +11,6 @@ A step is an operation with two numbers:
     MATCH                   the pattern has been found
 """
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
-cdef int search(const uint8_t *program, Py_ssize_t size, const uint8_t *text, Py_ssize_t length) noexcept nogil
+cdef int search(const uint8_t *program, Py_ssize_t size, const uint8_t *text, Py_ssize_t length, int64_t *work) noexcept nogil

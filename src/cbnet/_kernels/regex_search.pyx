@@ -2,12 +2,14 @@
 
 The search follows all ways at once [Thompson 1968]. `reached` holds the steps that accept a character at the present place,
 each once: a mark of the place keeps a step from being added again. So the work for a character is bounded by the number of
-steps. Every read of the program is checked: a damaged one may give a wrong answer, but is not read beyond its end.
+steps. These steps are counted: a search that would take more than it may is given up. Every read of the program is
+checked: a damaged one may give a wrong answer, but is not read beyond its end.
 """
 
-from libc.stdint cimport uint16_t, uint32_t
+from libc.stdint cimport INT64_MAX, uint16_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from cbnet._kernels.byte_strings cimport PyUnicode_AsUTF8AndSize
 from cbnet._kernels.condition_text cimport decode
 
 cdef enum:
@@ -15,6 +17,7 @@ cdef enum:
     HEADER = 12         # bytes
     STEP_BYTES = 12
     RANGE_BYTES = 8
+    BEGINNING = 50      # steps that take as long as to begin a search
 
 cdef enum Operation:
     RANGE = 1
@@ -53,6 +56,7 @@ cdef struct Search:
     uint32_t todo_count
     uint16_t *reached               # those that accept a character
     uint32_t reached_count
+    uint32_t visited        # steps at the present place
 
 
 cdef inline bint _is_word(uint8_t byte) noexcept nogil:
@@ -94,6 +98,7 @@ cdef inline void _reach(Search *state, uint32_t number) noexcept nogil:
         state.is_damaged = True
     elif state.marks[number] != state.place:
         state.marks[number] = state.place
+        state.visited += 1
         if _operation(state, number) <= CLASS:
             state.reached[state.reached_count] = number
             state.reached_count += 1
@@ -165,8 +170,11 @@ cdef bint _open(Search *state, const uint8_t *program, Py_ssize_t size, bint *at
     return size == HEADER + <Py_ssize_t> header[0] * STEP_BYTES + <Py_ssize_t> header[1] * RANGE_BYTES
 
 
-cdef int search(const uint8_t *program, Py_ssize_t size, const uint8_t *text, Py_ssize_t length) noexcept nogil:
-    """Return 1 if the pattern occurs in the text, 0 if it does not, -1 if the program is damaged."""
+cdef int search(const uint8_t *program, Py_ssize_t size, const uint8_t *text, Py_ssize_t length, int64_t *work) noexcept nogil:
+    """Return 1 if the pattern occurs in the text, 0 if it does not, -1 if the program is damaged.
+
+    work: steps that may be taken, counted down; below zero: the search was given up.
+    """
     cdef Search state
     cdef uint16_t lists[2][MAX_STEPS]
     cdef uint16_t *before
@@ -185,11 +193,16 @@ cdef int search(const uint8_t *program, Py_ssize_t size, const uint8_t *text, Py
     state.is_found = state.is_damaged = False
     state.reached = lists[0]
     state.reached_count = 0
+    state.visited = BEGINNING
     _reach(&state, 0)
     _close(&state)
     while not state.is_found and not state.is_damaged and state.at < length:
         if at_start and state.reached_count == 0:
             break
+        work[0] -= state.visited
+        if work[0] < 0:
+            return -1
+        state.visited = 1
         before = state.reached
         count = state.reached_count
         side = 1 - side
@@ -205,4 +218,15 @@ cdef int search(const uint8_t *program, Py_ssize_t size, const uint8_t *text, Py
         if not at_start:
             _reach(&state, 0)
         _close(&state)
-    return -1 if state.is_damaged else state.is_found
+    work[0] -= state.visited
+    return -1 if state.is_damaged or work[0] < 0 else state.is_found
+
+
+def occurs(bytes program, str text):
+    """Return whether a pattern occurs in a text, from the bytes of its program."""
+    cdef Py_ssize_t length
+    cdef const uint8_t *first = <const uint8_t *> PyUnicode_AsUTF8AndSize(text, &length)
+    cdef const uint8_t *code = program
+    cdef Py_ssize_t size = len(program)
+    cdef int64_t work = INT64_MAX
+    return search(code, size, first, length, &work) == 1

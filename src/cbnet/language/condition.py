@@ -14,10 +14,11 @@ is a test with the outcomes that it accepts:
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import Any, TypeAlias
 
+from cbnet._kernels import regex_search
 from cbnet.errors import LimitError
 from cbnet.language import like_pattern, regex
 from cbnet.language.address_block import block_contains, block_of, common_prefix
@@ -34,7 +35,7 @@ from cbnet.language.expression import (
     names,
 )
 from cbnet.language.like_pattern import like
-from cbnet.language.regex import search
+from cbnet.language.regex import program_of
 from cbnet.language.value_object import ValueObject
 from cbnet.language.values import Value, ValueType, format_name, format_tag, format_value, sort_key, value_type
 
@@ -79,6 +80,15 @@ class RegexTest:
 
     operand: Expression
     pattern: str
+    program: bytes = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "program", program_of(self.pattern).to_bytes())
+
+    @property
+    def steps(self) -> int:
+        """The steps of the program: a search takes at most as many for each character."""
+        return int.from_bytes(self.program[:4], "little")
 
     def __str__(self) -> str:
         return f"{self.operand} =~ {format_value(self.pattern)}"
@@ -218,7 +228,7 @@ def outcome(test: OperandTest, values: Mapping[str, Value]) -> Outcome:
         elif isinstance(test, Like):
             result = like(value, test.pattern)
         elif isinstance(test, RegexTest):
-            result = search(value, test.pattern)
+            result = regex_search.occurs(test.program, value)
         else:
             result = block_contains(block_of(test.block), value)
     return Outcome.UNKNOWN if not isinstance(result, bool) else Outcome.TRUE if result else Outcome.FALSE

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.language.condition import Condition, Presence, TagTest
+from cbnet.language.condition import Condition, Presence, RegexTest, TagTest
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.message import Leaf, Message
 from cbnet.language.search_budget import MAX_EXAMINED, SearchBudget
@@ -22,6 +22,8 @@ from cbnet.language.values import Value, format_tag, validate_tags
 
 if TYPE_CHECKING:
     from cbnet.language.predicate import Predicate
+
+STEPS = 200  # of patterns that take as long as to examine a combination of values in Python
 
 
 class Filter(ValueObject):
@@ -81,10 +83,25 @@ class Filter(ValueObject):
                 return False
             candidates[constraint.name] = accepted
 
+        effort = self.effort(message) - 1
+
         def test(values: Mapping[str, Value]) -> bool:
+            if effort and message.budget is not None:
+                message.budget.spend(effort)
             return all(condition.holds(values, message, message.tags) for condition in self.conditions)
 
         return binding_exists(candidates, test, message.budget)
+
+    def effort(self, message: Message) -> int:
+        """Return how long the patterns take for one combination of the values of a message; 1: there are none."""
+        steps = sum(each.test.steps for each in self.conditions if isinstance(each.test, RegexTest))
+        if not steps:
+            return 1
+        found = [message.leaves.get(name, ()) for name in self.names]
+        texts = (
+            max((len(leaf.value) for leaf in leaves if isinstance(leaf.value, str)), default=0) for leaves in found
+        )
+        return 1 + steps * sum(texts) // STEPS
 
     def __and__(self, other: object) -> Filter:
         """Return the filter that matches the messages that both match with one binding."""

@@ -6,7 +6,8 @@ the pattern. Only whether the pattern occurs is asked: no groups, no preference 
 
     a(b|c)*     0 RANGE a a   1 SPLIT 2 7   2 SPLIT 3 5   3 RANGE b b   4 JUMP 6   5 RANGE c c   6 JUMP 1   7 MATCH
 
-`search` is the plain twin of the kernel `regex_search`, which reads the same program from the code of a condition.
+`search` is the plain twin of the kernel `regex_search`, which runs the same program: it specifies the answers, and only
+tests call it.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ class MemTable(MemtableIndex):
         before = self._examined
         self._examined += READING + len(self._computed) * len(message.leaves)
         for _, filter in self._candidates(message, conditional_only=conditional_only):
-            self._examined += weight * prod(len(message.leaves.get(name, "1")) for name in filter.names)
+            combinations = prod(len(message.leaves.get(name, "1")) for name in filter.names)
+            self._examined += weight * combinations * filter.effort(message)
             if self._examined - before > MAX_EXAMINED:
                 return False
         return True

@@ -4,10 +4,12 @@ import json
 import pickle
 from itertools import pairwise
 
+import msgspec
 import pyarrow as pa
 import pytest
 
 from cbnet import Table, parse
+from cbnet._kernels.frame_matching import LiveMatcher
 from cbnet.errors import InputError, UndecidedError
 from cbnet.matching import LiveTable
 from cbnet.matching.files.file_matching import FileMatcher
@@ -127,3 +129,80 @@ def test_others_of_a_rule_that_two_share_are_decided():
         table.match(WIDE)
     assert (list(caught.value.undecided), list(caught.value.rules)) == (["one", "two"], ["three"])
     assert "and 1 more" in str(caught.value)
+
+
+EXPENSIVE = "(?:a?){{150}}a{{150}}[xy]{}"  # more than 400 steps at each place of a text of as
+LONG = {"x": "a" * 20_000 + "!", "y": "ab1"}
+PATTERNS = {f"attack {n}": f'x =~ "{EXPENSIVE.format(n)}"' for n in range(20)} | {
+    "honest": 'y =~ "[0-9]"',
+    "plain": 'y = "ab1"',
+    "other": 'y =~ "[b-z]+[0-9]"',
+    "short": 'x =~ "^a+$"',
+}
+HONEST = ["honest", "plain", "other"]
+
+
+class PatternCredit(Credit):
+    def __init__(self, left, honest=5_000):
+        self.left = {rule: left if rule.startswith("attack") else honest for rule in PATTERNS}
+        self.asked = []
+
+
+def live_table(rules, is_compiled):
+    live = LiveTable(Table.build(rules if is_compiled else {}))
+    if not is_compiled:
+        for name, text in rules.items():
+            live.replace(name, parse(text))
+    return live
+
+
+@pytest.mark.parametrize("message", [LONG, LONG | {"x": [LONG["x"], "b"]}], ids=["single", "several"])
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_regular_expressions_spend_a_credit(is_compiled, message):
+    """Each search would take over 8 million steps, which are 400,000 combinations."""
+    live = live_table(PATTERNS, is_compiled)
+    credit = PatternCredit(1_000)
+    with pytest.raises(UndecidedError) as caught:
+        live.match(message, credit)
+    attacks = [rule for rule in PATTERNS if rule.startswith("attack")]
+    assert sorted(caught.value.undecided) == sorted(attacks)
+    assert sorted(caught.value.rules) == sorted(HONEST)
+    assert {credit.left[rule] for rule in attacks} == {0}
+    assert all(credit.left[rule] > 0 for rule in (*HONEST, "short"))
+
+
+def test_a_credit_is_not_asked_for_short_texts_and_simple_patterns():
+    credit = PatternCredit(0, 0)
+    live = LiveTable(Table.build(PATTERNS))
+    assert live.match({"x": "b" * 3_000, "y": "ab1"}, credit) == HONEST
+    assert credit.asked == []
+
+
+def test_without_a_credit_regular_expressions_are_decided():
+    live = LiveTable(Table.build(PATTERNS))
+    credit = PatternCredit(0)
+    with pytest.raises(UndecidedError):
+        live.match(LONG, credit)
+    assert live.match({"x": "a" * 2_000 + "!", "y": "ab1"}) == HONEST
+    assert live.match({"x": "a" * 2_000 + "x7", "y": "ab1"}) == ["attack 7", *HONEST]
+
+
+def test_a_rule_cannot_use_up_the_credit_of_another_with_an_equal_filter():
+    pattern = 'x =~ "(?:a?){150}[xy]" or x =~ "(?:a?){151}[xy]"'
+    live = LiveTable(Table.build({"attack 0": pattern, "short": pattern}))
+    credit = PatternCredit(0, 1_000_000)
+    assert live.match({"x": "a" * 5_000 + "x"}, credit) == ["attack 0", "short"]
+    assert credit.left["attack 0"] == 0
+    assert credit.left["short"] < 1_000_000
+
+
+def test_frames_with_expensive_searches_are_left_to_python():
+    live = LiveTable(Table.build(dict(enumerate(PATTERNS.values()))))
+    matcher = LiveMatcher(live)
+
+    def frame(message):
+        return b"".join(map(msgspec.msgpack.encode, (message, [], b"")))
+
+    assert matcher.match_frame(frame({"x": "b" * 3_000, "y": "ab1"})) == [20, 21, 22]
+    assert matcher.match_frame(frame(LONG)) is None
+    assert matcher.match_frame(frame({"y": "ab1"})) == [20, 21, 22]

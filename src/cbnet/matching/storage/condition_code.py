@@ -28,7 +28,7 @@ from cbnet.language.condition import (
 from cbnet.language.constraint import Op
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression, Function
 from cbnet.language.like_pattern import pattern_text, pieces
-from cbnet.language.regex import program_of, validate_regex
+from cbnet.language.regex import validate_regex
 from cbnet.language.values import Value, canonical, validate_value
 
 _ATTRIBUTE, _NULL, _FALSE, _TRUE, _NUMBER, _STRING = range(1, 7)
@@ -70,8 +70,7 @@ def _encode_test(test: Test) -> Iterator[bytes]:
             yield _with_text(_LIKE, _encode_pattern(test.pattern))
         elif isinstance(test, RegexTest):
             yield _with_text(_SEARCH, test.pattern.encode())
-            program = program_of(test.pattern).to_bytes()
-            yield struct.pack("<I", len(program)) + program
+            yield struct.pack("<I", len(test.program)) + test.program
         elif isinstance(test, AddressTest):
             block = block_of(test.block)
             yield struct.pack("<BBB16s", _ADDRESS, block.version, block.prefixlen, block.network_address.packed)

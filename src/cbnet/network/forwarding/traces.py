@@ -300,12 +300,15 @@ def _matching(content: Content, name: str, predicate: Predicate) -> Filter | str
 
 
 def _effort(content: Content, predicate: Predicate) -> int:
-    """Return how many combinations of values an explanation may examine: one per filter, unless some have several."""
-    if not content.is_nested:
-        return len(predicate)
-    combinations = (prod(len(content.leaves_of(name)) or 1 for name in filter.names) for filter in predicate.filters)
+    """Return how many combinations of values an explanation may examine: one per filter, unless some have several.
+
+    Patterns count as the combinations that take as long.
+    """
     try:
-        return sum(min(MAX_EXAMINED, count) for count in combinations)
+        return sum(
+            min(MAX_EXAMINED, prod(len(content.leaves_of(name)) or 1 for name in filter.names)) * filter.effort(content)
+            for filter in predicate.filters
+        )
     except UndecidedError:  # of an attribute computed from an array
         return MAX_EXAMINED
 

@@ -148,8 +148,11 @@ def _search(wide: Predicate, narrow: Predicate) -> Search:
 def _check_effort(message: Message, predicate: Predicate) -> None:
     """Raise an error if very many combinations of values would be examined."""
     try:
-        effort = sum(prod(len(message.leaves_of(name)) or 1 for name in filter.names) for filter in predicate.filters)
+        effort = sum(
+            prod(len(message.leaves_of(name)) or 1 for name in filter.names) * filter.effort(message)
+            for filter in predicate.filters
+        )
     except UndecidedError:  # of an attribute computed from an array
         effort = MAX_EXAMINED
     if effort > _MAX_COMBINATIONS:
-        raise InputError("the message has too many values to be explained", hint="use shorter arrays")
+        raise InputError("the message has too many values to be explained", hint="use shorter arrays and strings")
