@@ -35,7 +35,7 @@ from cbnet.language.expression import (
     names,
 )
 from cbnet.language.like_pattern import like
-from cbnet.language.regex import program_of
+from cbnet.language.regex import compiled
 from cbnet.language.value_object import ValueObject
 from cbnet.language.values import Value, ValueType, format_name, format_tag, format_value, sort_key, value_type
 
@@ -83,7 +83,7 @@ class RegexTest:
     program: bytes = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "program", program_of(self.pattern).to_bytes())
+        object.__setattr__(self, "program", compiled(self.pattern))
 
     @property
     def steps(self) -> int:
