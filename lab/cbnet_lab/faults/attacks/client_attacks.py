@@ -19,6 +19,7 @@ from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
 
 _CONDITIONS, _VALUES = 58, 1_000  # as many as the default rights allow
 _QUANTIFIERS, _ITEMS = 120, 4_000  # as many as the default rights allow
+_PATTERNS, _TEXT = 900, 4_000  # subscriptions, and characters: within the default rights
 _LONG = 900  # filters of the longest predicates
 _WIDE, _CONJUNCTION = 160, 12  # filters of one with long filters, and conditions of each
 _LARGE, _CONSTANT = 40, 65_000  # subscriptions of a link, and characters
@@ -50,6 +51,19 @@ def quantifiers(attacker: Attacker) -> Sequence[Work]:
     message = encode(Publish(1, {"p": list(range(_ITEMS))}, [], b"", True))
     short = encode(Publish(1, {"p": list(range(_QUANTIFIERS))}, [], b"", True))
     return link_floods(attacker, _PUBLISHERS, message + short, 2, "messages")
+
+
+def regexes(attacker: Attacker) -> Sequence[Work]:
+    """Subscribe to expensive regular expressions, and publish long texts, also right after subscribing."""
+    patterns = [f'x =~ "(?:a?){{150}}a{{150}}[xy]{n}"' for n in range(_PATTERNS)]  # over 400 steps for a character
+    attacker.link().subscribe(patterns, _PATTERNS)
+    attacker.did("subscriptions", _PATTERNS)
+    message = encode(Publish(1, {"x": "a" * _TEXT}, [], b"", True))
+    fresh = " or ".join(f"{each} and y = 1" for each in patterns[: _PATTERNS // 4])
+    recent = encode(Publish(2, {"x": "a" * _TEXT, "y": 1}, [], b"", True))
+    newest = b"".join((encode(Subscribe(2, fresh, 0)), recent, encode(Unsubscribe(2))))
+    publishers = link_floods(attacker, _PUBLISHERS, message, 1, "messages")
+    return [*publishers, *link_floods(attacker, 1, newest, 1, "messages")]
 
 
 def messages(attacker: Attacker) -> Sequence[Work]:
