@@ -43,7 +43,6 @@ class Attack:
 
 ATTACKS: Final[Mapping[str, Attack]] = {
     "conditions": Attack(client_attacks.conditions, {"subscriptions": 58, "messages": 8}),
-    "quantifiers": Attack(client_attacks.quantifiers, {"subscriptions": 120, "messages": 16}),
     "messages": Attack(client_attacks.messages, {"messages": 256}),
     "subscriptions": Attack(client_attacks.subscriptions, {"subscriptions": 16}),
     "slow-readers": Attack(
@@ -51,6 +50,7 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     ),
     "regexes": Attack(client_attacks.regexes, {"subscriptions": 900, "messages": 8}, "", _PROGRAMS + _GROWTH),
     "predicates": Attack(client_attacks.predicates, {"subscriptions": 16}),
+    "quantifiers": Attack(client_attacks.quantifiers, {"subscriptions": 235, "messages": 16}),
     "empty-subscriptions": Attack(client_attacks.empty_subscriptions, {"subscriptions": 10_000}),
     "large-filters": Attack(client_attacks.large_filters, {"subscriptions": 40}),
     "tokens": Attack(client_attacks.tokens, {"guesses": 2}),
