@@ -64,7 +64,7 @@ class Content(Message):
     def _own_budget(self) -> SearchBudget:
         """How many values all searches in items of arrays may examine outside of tables: in traces."""
         if not hasattr(self, "_budget"):
-            self.limit_items(SearchBudget(MAX_EXAMINED_IN_ITEMS))
+            _set(self, "_budget", SearchBudget(MAX_EXAMINED_IN_ITEMS))
         return self._budget
 
     @property

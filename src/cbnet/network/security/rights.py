@@ -24,7 +24,8 @@ from math import prod
 from typing import Any, Final
 
 from cbnet._kernels.frame_matching import RightMatcher
-from cbnet.errors import InputError
+from cbnet.errors import InputError, UndecidedError
+from cbnet.language.computed import computed
 from cbnet.language.condition import Presence
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
@@ -119,7 +120,7 @@ class Rights:
             raise Denied("you may not have durable subscriptions", hint="ask the operator for `durable = true`")
 
     def _check_message(self, may: str, right: Predicate | None, message: Message) -> None:
-        if right is not None and not _table(right).match(message.members if isinstance(message, Content) else message):
+        if right is not None and not _is_within(right, message):
             raise _denial(may, right, message)
 
     def _check_text(self, message: Message) -> None:
@@ -209,6 +210,23 @@ def read_rights(table: Mapping[str, Any], where: str) -> Rights:
 def _table(right: Predicate) -> Table[int]:
     """Return a compiled right: every message of a client is matched with it."""
     return Table.build({0: right})
+
+
+def _is_within(right: Predicate, message: Message) -> bool:
+    """Return whether a message matches a right."""
+    if not _tests_items(right):
+        return bool(_table(right).match(message.members if isinstance(message, Content) else message))
+    try:
+        return right.matches(message)  # within the limit of `Content`: a table has none
+    except UndecidedError:
+        short = f"a message with too many values to decide whether it matches `{_short(right)}`"
+        raise Denied(short, hint="publish shorter arrays") from None
+
+
+@lru_cache(maxsize=1_000)
+def _tests_items(right: Predicate) -> bool:
+    """Return whether a right names attributes that are computed from arrays."""
+    return any(computed(name) is not None for filter in right.filters for name in filter.used_names)
 
 
 def _check_every_value(right: Predicate, message: Message) -> None:

@@ -6,6 +6,7 @@ from support.memory_networks import Alone, sent, shut
 from cbnet import InputError, Message, covers, parse
 from cbnet.network.forwarding.forwarding_table import predicate_of
 from cbnet.network.link.settings import Settings
+from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import (
     Deliver,
     Hello,
@@ -118,6 +119,16 @@ def test_message_beyond_the_rights_is_denied_with_the_failing_part():
 
 
 # --- how much
+
+
+def test_the_items_that_a_right_tests_are_bounded():
+    rights = Rights(publish=parse("all p (@ >= 0 and @ < 9_000 and @ != 7)".replace("_", "")))
+    publish = lambda values: rights.check_publish(Content(Publish(1, {"p": values}, [], b"", False)))  # noqa: E731
+    publish([*range(100, 3_400)])
+    with pytest.raises(Denied, match="this message does not match"):
+        publish([*range(10)])
+    with pytest.raises(Denied, match="too many values to decide"):
+        publish([*range(100, 4_000)])
 
 
 def test_the_text_of_a_message_is_its_names_texts_and_tags():
