@@ -25,6 +25,7 @@ import msgspec
 
 from cbnet.errors import UndecidedError
 from cbnet.language.predicate import Predicate
+from cbnet.language.search_budget import MAX_EXAMINED, SearchBudget
 from cbnet.network.durable.home_log.journal import HISTORY_ID, SaveWindow
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
@@ -283,10 +284,13 @@ class Home:
 
     def join(self, id: int, predicate: Predicate) -> None:
         """Add a subscription to the held messages that match it: it did not exist when they arrived."""
+        budget = SearchBudget(MAX_EXAMINED)  # of patterns, for all messages together
         for held in self._held.values():
             for number, each in held.items():
+                content = Content(each.packet)
                 try:
-                    if id not in each.ids and predicate.matches(Content(each.packet)):
+                    budget.spend(sum(filter.effort(content) - 1 for filter in predicate.filters))
+                    if id not in each.ids and predicate.matches(content):
                         held[number] = each._replace(ids=[*each.ids, id])
                 except UndecidedError:
                     self.lose([id])
