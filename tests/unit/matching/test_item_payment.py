@@ -7,6 +7,7 @@ from cbnet.errors import UndecidedError
 from cbnet.language.filter import Filter
 from cbnet.matching import LiveTable
 from cbnet.matching.item_payment import COST, FREE
+from cbnet.network.forwarding.search_credit import NEIGHBOURS, MessageCredit
 
 ITEMS = 400
 PRICE = (ITEMS + 2) * COST  # of one quantifier: the items, the array and the message
@@ -107,3 +108,13 @@ def test_arrays_inside_items_are_paid_for_too(is_compiled, examined):
         live.match({"p": [{"q": [*range(40)]}] * 60}, credit)
     assert (list(caught.value.undecided), list(caught.value.rules)) == (["attack"], ["honest"])
     assert examined[0] <= FREE + 2 * 60
+
+
+def test_what_is_charged_for_a_message_is_within_the_limits_of_a_router():
+    """Whatever is subscribed to: a payer is charged for no more than it may examine, and neighbours share one limit."""
+    live = live_table(ATTACKS, is_compiled=True)
+    credit = MessageCredit()
+    with pytest.raises(UndecidedError) as caught:
+        live.match(LONG, credit)
+    assert NEIGHBOURS - ITEMS * COST < NEIGHBOURS - credit.limit(None) <= NEIGHBOURS
+    assert len(caught.value.rules) == (FREE + NEIGHBOURS // COST) // (ITEMS + 2)

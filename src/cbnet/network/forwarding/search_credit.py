@@ -4,6 +4,7 @@ A filter with conditions, or over arrays of objects, is satisfied if some combin
 message with thousands of values has more combinations than anybody can examine. A number of them (`pivot_table`) is
 examined for each message at no cost. More are charged to the client that subscribes, at its router: at most `CLIENT`
 for a message, and `RATE` in a second. Neighbours have `NEIGHBOURS` for a message, all together.
+A test of an item of an array by a quantifier is charged as several: see `matching.item_payment`.
 
 Beyond that a filter is *undecided*. To a neighbour the message is sent as if it matched; to a client it is not, and the
 client receives a notice that it may be lost. Others are not affected.
