@@ -13,7 +13,6 @@ from cbnet_lab.faults.attacks.attacker import Attacker, Work
 
 _GROWTH = 100.0  # MB
 _KEPT = 60.0  # MB; `unfinished` leaves 38
-_PROGRAMS = 150.0  # MB, of 900 patterns: 5 kB each, in memtables, levels and merges, for each interface
 _QUEUED = MAX_QUEUED_FOR_ACCOUNT / 1e6  # MB
 
 
@@ -48,7 +47,7 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     "slow-readers": Attack(
         client_attacks.slow_readers, {"links that do not read": 15, "messages": 16}, "", _QUEUED + _GROWTH
     ),
-    "regexes": Attack(client_attacks.regexes, {"subscriptions": 900, "messages": 8}, "", _PROGRAMS + _GROWTH),
+    "regexes": Attack(client_attacks.regexes, {"subscriptions": 120, "messages": 8}),
     "predicates": Attack(client_attacks.predicates, {"subscriptions": 16}),
     "quantifiers": Attack(client_attacks.quantifiers, {"subscriptions": 235, "messages": 16}),
     "empty-subscriptions": Attack(client_attacks.empty_subscriptions, {"subscriptions": 10_000}),

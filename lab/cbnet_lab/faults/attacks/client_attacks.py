@@ -19,7 +19,7 @@ from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
 
 _CONDITIONS, _VALUES = 58, 1_000  # as many as the default rights allow
 _QUANTIFIERS, _ITEMS = 235, 4_000  # as many as the default rights allow
-_PATTERNS, _TEXT = 900, 4_000  # subscriptions, and characters: within the default rights
+_PATTERNS, _TEXT = 120, 4_000  # subscriptions, and characters: within the default rights
 _LONG = 900  # filters of the longest predicates
 _WIDE, _CONJUNCTION = 160, 12  # filters of one with long filters, and conditions of each
 _LARGE, _CONSTANT = 40, 65_000  # subscriptions of a link, and characters

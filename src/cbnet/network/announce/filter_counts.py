@@ -4,7 +4,8 @@ The load is the number of filters and of their constraints.
 A tag counts as one constraint, and so does each 100 characters of a condition. A condition that relates several
 attributes counts 64 times as much, as it may be tested for many combinations of values. An attribute that is computed
 from an array counts 16 more: it takes a few microseconds for each message with the array even when its items may not be
-examined, so all that an account may have by default, 235, take about a millisecond. A filter counts as at least one
+examined, so all that an account may have by default, 235, take about a millisecond. The program of a regular expression
+counts as one for each 256 bytes: some kilobytes, of which a router has several copies. A filter counts as at least one
 constraint, and as one for each KiB of its encoded form: otherwise 4,000 constants would fill a router.
 """
 
@@ -16,12 +17,14 @@ from typing import Final, NamedTuple
 
 from cbnet._kernels.plain_filter import plain_parts
 from cbnet.language.computed import computed
+from cbnet.language.condition import Condition, RegexTest
 from cbnet.language.syntax.byte_cache import ByteCache
 from cbnet.language.syntax.byte_form import LONG_KEPT_BYTES, filter_from_bytes
 
 _CONDITION_TEXT = 100  # characters of a condition that count as one constraint
 _RELATION = 64  # factor for a condition on several attributes
 _COMPUTED = 16  # constraints that a computed attribute counts as, besides those on it
+_PROGRAM = 256  # bytes of the program of a regular expression that count as one constraint
 
 
 class FilterLoad(NamedTuple):
@@ -71,11 +74,13 @@ def _counted(encoded: bytes) -> int:
         len(filter.constraints)
         + len(filter.tags)
         + _COMPUTED * sum(computed(name) is not None for name in filter.used_names)
-        + sum(
-            (1 + len(condition.text) // _CONDITION_TEXT) * (_RELATION if len(condition.names) > 1 else 1)
-            for condition in filter.conditions
-        )
+        + sum(map(_condition_load, filter.conditions))
     )
+
+
+def _condition_load(condition: Condition) -> int:
+    text = (1 + len(condition.text) // _CONDITION_TEXT) * (_RELATION if len(condition.names) > 1 else 1)
+    return text + (len(condition.test.program) // _PROGRAM if isinstance(condition.test, RegexTest) else 0)
 
 
 _last_counted = ByteCache(_counted, LONG_KEPT_BYTES)

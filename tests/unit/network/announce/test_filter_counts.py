@@ -19,6 +19,8 @@ from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_loa
         ("count(p) > 3", 1, 17),  # 16 more for a computed attribute
         ("all p (x = 1 and y = 2) and p[0].x = 1 and z = 1", 1, 35),  # 3 constraints, and 2 computed attributes
         ("count(p) < count(q)", 1, 98),  # 66 for a relation, and 2 computed attributes
+        ('x =~ "^a[0-9]"', 1, 2),  # it implies the prefix "a"
+        ('x =~ "(a|b){80}"', 1, 17),  # it implies that x exists; a program of 4 steps for each time, 12 bytes a step
         (f'x = "{"a" * 2_000}"', 1, 1),
         (f'x = "{"a" * 2_048}"', 1, 2),  # for each KiB
         (f'x = "{"a" * 65_000}"', 1, 63),
