@@ -1,7 +1,7 @@
 """The journal in PostgreSQL does what the simulated disk does, and survives what may happen to the server."""
 
 import asyncio
-from contextlib import closing
+from contextlib import closing, suppress
 from random import Random
 
 import psycopg
@@ -9,6 +9,7 @@ import pytest
 from support.journal_files import opened, read, stored
 from support.journal_script import Scripted, home, perform
 from support.postgres_servers import journal, new_home
+from support.waiting import wait_until
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log.journal import Append, Committed, OpenJournal, Read, Standby
@@ -203,6 +204,25 @@ def test_a_router_that_was_killed_takes_its_home_at_once(postgres):
     began = postgres_journal.clock()
     journal(postgres, name).close()
     assert postgres_journal.clock() - began < leased_journal.LEASE
+
+
+def test_the_unfinished_transaction_of_a_suspended_router_does_not_keep_the_home(postgres):
+    name = new_home()
+    own = journal(postgres, name)
+    other = PostgresJournal(DatabaseUri(postgres.uri), JournalOwner("cbnet", name, "b"))
+    fence = postgres_journal._FENCE, (own._transactions + 1, own._epoch, own._transactions)
+    with suppress(psycopg.OperationalError), own._connection.pipeline():
+        own._connection.execute(b"BEGIN")
+        assert own._connection.execute(*fence).fetchone()  # the server waits for the rest
+        assert [other.acquire() for _ in range(3)] == ["a"] * 3  # as long as the lease lasts
+        wait_until(lambda: other.acquire() is None, timeout=30)
+    with pytest.raises(psycopg.OperationalError):
+        own.perform(opened(1))  # it connects again after that
+    with pytest.raises(FencedError, match=f"router b holds the home {name}"):
+        own.perform(opened(1))
+    own.close()
+    with closing(other):
+        other.perform(opened(1))
 
 
 def test_a_lease_ends_earlier_for_its_holder(postgres):

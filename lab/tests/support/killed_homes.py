@@ -30,6 +30,7 @@ from support.waiting import wait_until
 BATCH = 100
 KILLS = 2
 TIMEOUT = 60.0  # seconds
+LIMIT = 600.0  # seconds for all messages to be published
 AWAY = 4.0  # seconds without the database
 FAULTS = ("kill", "stop", "database", "failover")
 NAMES = ["a", "b", "c"]
@@ -119,9 +120,11 @@ def _holder(network, dead):
 
 
 def _publish(addresses, acknowledged, outcome):
+    end = time.monotonic() + LIMIT
     with connect(addresses, timeout=TIMEOUT) as client:
         numbers = count()
         while len(outcome.stored) < acknowledged:
+            assert time.monotonic() < end, f"only {len(outcome.stored):,} messages are acknowledged"
             batch = [next(numbers) for _ in range(BATCH)]
             try:
                 client.publish_durably([{"invoice": n} for n in batch], timeout=TIMEOUT)

@@ -71,6 +71,13 @@ _ACQUIRE: Final = (
     f"UPDATE lease SET epoch = epoch + 1, holder = %b, expires = {_ENDS}, pid = pg_backend_pid() FROM free "
     "RETURNING epoch, transactions"
 ).encode()
+# A holder that is suspended, or cut off, after it has sent a part of a transaction locks the lease for as long as the
+# server waits for the rest: hours, if its machine is gone. No timeout of PostgreSQL before version 17 ends that.
+_END_UNFINISHED: Final = (
+    b"SELECT pg_terminate_backend(session.pid) FROM lease JOIN pg_stat_activity AS session ON session.pid = lease.pid "
+    b"WHERE expires < clock_timestamp() AND wait_event = 'ClientRead' AND session.pid IN "
+    b"(SELECT pid FROM pg_locks WHERE relation = 'lease'::regclass AND mode = 'RowExclusiveLock')"
+)
 
 
 class PostgresJournal:
@@ -172,6 +179,7 @@ class PostgresJournal:
             sent, router = self.lease.clock(), self._journal.router
             row = connection.execute(_ACQUIRE, (router, router)).fetchone()
             if row is None:
+                connection.execute(_END_UNFINISHED)
                 holder = self.holder()
                 return "" if holder == router else holder  # its own former session
             self._epoch, self._transactions = row
